@@ -1,3 +1,4 @@
+import CLinux
 import Control
 public import Failure
 import FoundationEssentials
@@ -9,7 +10,9 @@ public struct AgentFiles: Sendable {
     private let folder: String
 
     /// Of this user's agent; for root, of the machine's.
-    public init() { folder = SocketDirectory.standard.path }
+    public init() { self.init(in: SocketDirectory.standard.path) }
+
+    init(in folder: String) { self.folder = folder }
 
     private var lockPath: String { folder + "/agent.lock" }
     private var reportPath: String { folder + "/agent.json" }
@@ -19,9 +22,9 @@ public struct AgentFiles: Sendable {
         try SocketDirectory(path: folder).prepare()
         do throws(Errno) {
             let file = try Descriptor.open(path: lockPath, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
-            guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else { throw Errno.current }
+            guard lk_lock_description(file.number) == 0 else { throw Errno.current }
             return file
-        } catch .EWOULDBLOCK { return nil } catch { throw .io(error, doing: "locking the agent's file") }
+        } catch .EAGAIN { return nil } catch { throw .io(error, doing: "locking the agent's file") }
     }
 
     /// Replaces the report.
@@ -36,9 +39,10 @@ public struct AgentFiles: Sendable {
 
     /// The report of an agent that runs; nil if none does.
     public func read() -> AgentReport? {
-        guard let lock = try? Descriptor.open(path: lockPath, O_RDONLY | O_NOFOLLOW) else { return nil }
-        if flock(lock.number, LOCK_SH | LOCK_NB) == 0 { return nil }
-        withExtendedLifetime(lock) {}
+        guard let held = try? Descriptor.open(path: lockPath, O_RDONLY | O_NOFOLLOW) else { return nil }
+        // Only asked for: a lock, even for a moment, could keep an agent from its place.
+        guard lk_is_description_locked(held.number) == 1 else { return nil }
+        withExtendedLifetime(held) {}
         guard let file = try? Descriptor.open(path: reportPath, O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
             let bytes = try? file.bytes(atMost: 1 << 16)
         else { return nil }

@@ -9,6 +9,8 @@ public struct LockOutcome: Hashable, Sendable {
         /// It was locked before, or being locked.
         case wasLocked
         case takenBack
+        /// The grace period goes on, and the mount will be locked.
+        case notTakenBack(Printable)
         case failed(Printable)
     }
 
@@ -17,9 +19,15 @@ public struct LockOutcome: Hashable, Sendable {
 
     var isFailed: Bool { if case .failed = result { true } else { false } }
 
-    /// The mount and, if it failed, why.
+    /// Whether the grace period goes on though the source does not want it any more.
+    var isNotTakenBack: Bool { if case .notTakenBack = result { true } else { false } }
+
+    /// The mount and, if something failed, why.
     var line: Printable {
-        if case .failed(let why) = result { "\(mountPoint): \(why)" } else { "\(mountPoint)" }
+        switch result {
+        case .failed(let why), .notTakenBack(let why): "\(mountPoint): \(why)"
+        case .locking, .locked, .wasLocked, .takenBack: "\(mountPoint)"
+        }
     }
 }
 
@@ -38,8 +46,9 @@ extension [LockOutcome] {
             count({ if case .locking = $0 { true } else { false } }, "locking"),
             count({ $0 == .locked }, "locked"), count({ $0 == .wasLocked }, "locked already"),
             count({ $0 == .takenBack }, "taken back"),
+            count({ if case .notTakenBack = $0 { true } else { false } }, "not taken back"),
         ].compactMap(\.self)
-        let failed = filter(\.isFailed)
+        let failed = filter { $0.isFailed || $0.isNotTakenBack }
         let more: [Printable] = failed.count > Self.mostNamed ? ["\(failed.count - Self.mostNamed) more failed"] : []
         let failures = failed.prefix(Self.mostNamed).map(\.line) + more
         return (counts + failures).joined(separator: ", ")

@@ -96,12 +96,11 @@ final class MountLocker: Sendable {
         if event.source.isImmediate { return lockNow(mount, deep: deep) }
         if mount.status.state == .locking, graces.join(event, mount.status) { return .wasLocked }
         do throws(Failure) {
-            // Also if a grace runs that another client has begun: after this, that one cannot take it back.
+            // Also if a grace runs that another client has begun: then that one alone cannot take it back.
             let status = try mount.client.lock(within: Self.longest)
-            guard mount.status.state == .unlocked else { return .wasLocked }
-            guard status.state == .locking else { return .locked }
+            guard status.state == .locking else { return mount.status.state == .unlocked ? .locked : .wasLocked }
             graces.begin(event, status, mount.client)
-            return .locking(status.graceRemaining ?? 0)
+            return mount.status.state == .unlocked ? .locking(status.graceRemaining ?? 0) : .wasLocked
         } catch { return .failed(words(error)) }
     }
 
@@ -119,7 +118,7 @@ final class MountLocker: Sendable {
         guard let client = graces.leave(event, mount.status) else { return nil }
         do throws(Failure) {
             return try client.takeBackLock().state == .unlocked ? .takenBack : nil
-        } catch { return .failed(words(error)) }
+        } catch { return .notTakenBack(words(error)) }
     }
 
     /// A machine that loses its power while it sleeps loses nothing.

@@ -31,6 +31,12 @@ enum Notice {
                     summary: "Locking in \(Int(longest.rounded(.up))) seconds", body: lines.joined(separator: "\n"),
                     offersLock: true)
             }
+            let goingOn = outcomes.filter(\.isNotTakenBack)
+            if !goingOn.isEmpty {
+                return Text(
+                    summary: "The lock could not be taken back", body: goingOn.map(\.line).joined(separator: "\n"),
+                    offersLock: false)
+            }
             let locked = outcomes.filter { $0.result == .locked }
             if !locked.isEmpty {
                 return Text(

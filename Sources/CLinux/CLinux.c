@@ -147,6 +147,16 @@ int lk_flock_wait(int file) {
     return flock(file, LOCK_EX);
 }
 
+int lk_lock_description(int file) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(file, F_OFD_SETLK, &lock);
+}
+
+int lk_is_description_locked(int file) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(file, F_OFD_GETLK, &lock) ? -1 : lock.l_type != F_UNLCK;
+}
+
 ssize_t lk_getdents(int directory, void *buffer, size_t size) {
     return getdents64(directory, buffer, size);
 }

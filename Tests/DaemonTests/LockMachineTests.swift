@@ -208,7 +208,7 @@ import Testing
         #expect(machine.state == row.after)
     }
 
-    @Test func `only the last lock is taken back, and only before its deadline`() {
+    @Test func `a lock is taken back only before its deadline, and when no other stands`() {
         for state in [[], [.unlock], [.unlock, .lockNow(.strict)], [.unlock, .lockNow(.strict), .evicted]]
             as [[Machine.Event]]
         {
@@ -222,9 +222,24 @@ import Testing
         #expect(machine.handle(.takeBack(0), at: .seconds(104)).isEmpty, "another lock")
         _ = machine.handle(.lock(.strict), at: .seconds(104))
         #expect(machine.handle(.takeBack(1), at: .seconds(104)).isEmpty && machine.state == Self.until)
+        #expect(machine.handle(.takeBack(1), at: .seconds(104)).isEmpty, "taken back already")
+        #expect(machine.handle(.takeBack(2), at: .seconds(104)) == [.disarm, .announce] && machine.state == .unlocked)
         machine = self.machine([.unlock, .lock(.strict)])
         #expect(machine.handle(.takeBack(1), at: .seconds(109)) == [.disarm, .announce])
         #expect(machine.state == .unlocked && machine.locks == 1)
+    }
+
+    @Test func `a lock of an earlier grace does not count in a later one`() {
+        var machine = machine([.unlock, .lock(.strict), .lock(.strict), .unlock, .lock(.strict)])
+        #expect(machine.handle(.takeBack(2), at: .seconds(104)).isEmpty && machine.state == Self.until)
+        #expect(machine.handle(.takeBack(3), at: .seconds(104)) == [.disarm, .announce])
+    }
+
+    @Test func `more locks than are counted make a grace final`() {
+        var machine = machine([.unlock])
+        for _ in 1...2000 { _ = machine.handle(.lock(.strict), at: .seconds(100)) }
+        for lock in 1...machine.locks { _ = machine.handle(.takeBack(lock), at: .seconds(104)) }
+        #expect(machine.state != .unlocked)
     }
 
     @Test func `without a grace a lock evicts at once`() {

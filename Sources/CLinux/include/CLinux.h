@@ -38,6 +38,8 @@ ssize_t lk_copy_file_range(int from, int64_t *from_offset, int to, int64_t *to_o
 int lk_syncfs(int file);
 int lk_flock_exclusive(int file);  // LOCK_EX | LOCK_NB
 int lk_flock_wait(int file);  // LOCK_EX
+int lk_lock_description(int file);       // F_OFD_SETLK, the whole file, exclusively
+int lk_is_description_locked(int file);  // 1 if another open file description has that lock, or 0
 ssize_t lk_getdents(int directory, void *buffer, size_t size);
 
 // The extended attributes of an open file, also if opened with O_PATH.

@@ -10,7 +10,7 @@ package struct ControlConnection: ~Copyable {
     /// Whether it has a thread of its own. If not, other clients wait for it: it gets little time, and no call that
     /// waits.
     private let isAlone: Bool
-    /// The number of the lock that this client has begun: only it may take that back.
+    /// The number of the lock that this client has requested: only it may take that back.
     private var begunLock: UInt64?
     /// Set by a client that wants no request to wait, for as long as it is connected.
     private var interruption: WaitingInterruption?
@@ -36,7 +36,7 @@ package struct ControlConnection: ~Copyable {
     /// - Throws: if the connection must end; after `timedOut` without a complete call, it may go on.
     package mutating func answerNext() throws(Failure) -> Bool {
         let limits = server.limits
-        // Only this connection can take back the lock that it has begun: it stays until that is over.
+        // Only this connection can take its lock back: it stays until the grace period is over.
         let grace = begunLock == nil ? nil : server.service.status.graceRemaining
         let idle = isAlone ? max(limits.idle, grace ?? 0) : min(limits.idle, 1)
         guard let message = try stream.receive(idle: .after(seconds: idle), within: min(limits.message, idle)) else {

@@ -13,11 +13,12 @@ public protocol ControlService: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - deep: takes the key of class C as well.
-    ///   - begun: set to the number of the lock if this call has begun the grace period, else to nil.
+    ///   - begun: the number of the lock that the client holds already, which this one replaces; set to the number of
+    ///     this lock if the grace period runs, else to nil.
     func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status
 
-    /// Takes back a lock that `lock` has begun, unless its deadline has passed or another lock was requested since; the
-    /// status says whether.
+    /// Takes back a lock of `lock`, unless its deadline has passed. The grace period goes on as long as another lock
+    /// stands that was requested in it; the status says whether.
     func takeBackLock(_ lock: UInt64) -> Status
 
     /// Answers the requests that wait for an unlock with EINTR. As long as the result lives, none waits.

@@ -31,7 +31,8 @@ public struct LockMachine: Hashable, Sendable {
         /// once.
         case lock(LockDepth)
         case lockNow(LockDepth)
-        /// The client that began the grace period takes it back; the value is the number of its lock.
+        /// A client takes its lock back; the value is the number of that lock. The grace period ends when no lock is
+        /// left.
         case takeBack(UInt64)
         /// A credential was proven to open the vault.
         case unlock
@@ -61,6 +62,10 @@ public struct LockMachine: Hashable, Sendable {
     public private(set) var state = State.beforeFirstUnlock
     /// Number of locks requested so far. An unlock that began before the last one fails.
     public private(set) var locks: UInt64 = 0
+    /// The numbers of the locks that want the grace period under way: all since its beginning that were not taken back.
+    private var wishes: Set<UInt64> = []
+    /// Beyond it a grace period is final.
+    private static let mostWishes = 1000
     /// The deadline of the eviction under way, or of the last one.
     private var due: Duration?
     /// When class C's key goes; nil unless the mount is locked and forgets.
@@ -90,21 +95,25 @@ public struct LockMachine: Hashable, Sendable {
         }
         switch (state, event) {
         case (.unlocked, .lock(let depth)) where grace > .zero:
-            return beginGrace(until: now + grace, depth)
+            wishes = []
+            wish()
+            return arm(until: now + grace, depth)
         case (.unlocked, .lock(let depth)), (.unlocked, .lockNow(let depth)):
             return beginEviction(depth, due: now) + [.announce]
 
         // A second lock never moves the deadline later, and the grace period is the same for all. It may close more.
         case (.locking(let deadline, let depth), .lock(let wanted)):
-            return wanted > depth ? beginGrace(until: deadline, wanted) : []
+            wish()
+            return wanted > depth ? arm(until: deadline, wanted) : []
         case (.locking(_, let depth), .lockNow(let wanted)):
             return [.disarm] + beginEviction(max(depth, wanted), due: now) + [.announce]
         case (.locking, .unlock):
             // The keys are still in memory, so the proven ones are not needed.
             state = .unlocked
             return [.disarm, .announce]
-        // Only until the deadline, and only if no other lock was requested since: that one stands.
-        case (.locking(let deadline, _), .takeBack(let lock)) where lock == locks && now < deadline:
+        // Only until the deadline, and as long as another client wants the lock, it stands.
+        case (.locking(let deadline, _), .takeBack(let lock)) where now < deadline:
+            guard wishes.remove(lock) != nil, wishes.isEmpty else { return [] }
             state = .unlocked
             return [.disarm, .announce]
         case (.locking(let deadline, let depth), .deadline):
@@ -143,7 +152,13 @@ public struct LockMachine: Hashable, Sendable {
         }
     }
 
-    private mutating func beginGrace(until deadline: Duration, _ depth: LockDepth) -> [Effect] {
+    /// The last lock wants the grace period.
+    private mutating func wish() {
+        // No lock has the number 0, so it cannot be taken back.
+        wishes.insert(wishes.count < Self.mostWishes ? locks : 0)
+    }
+
+    private mutating func arm(until deadline: Duration, _ depth: LockDepth) -> [Effect] {
         state = .locking(until: deadline, depth)
         return [.arm(at: deadline, depth), .announce]
     }

@@ -67,17 +67,22 @@ public final class MountLock: Sendable {
 
     /// The same for a client that may take the lock back.
     ///
-    /// - Returns: the status, and the number of the lock if this call has begun the grace period.
-    func beginLock(now: Bool, _ depth: LockDepth) -> (status: Status, begun: UInt64?) {
+    /// - Parameter earlier: the number of a lock that this client holds already; this one takes its place.
+    /// - Returns: the status, and the number of the lock if the grace period runs.
+    func beginLock(now: Bool, _ depth: LockDepth, inPlaceOf earlier: UInt64?) -> (status: Status, begun: UInt64?) {
         state.withLock { state in
-            let before = state.machine.state
-            carryOut(state.machine.handle(now ? .lockNow(depth) : .lock(depth), at: BootClock.now), &state)
-            guard before == .unlocked, case .locking = state.machine.state else { return (status(of: state), nil) }
-            return (status(of: state), state.machine.locks)
+            let time = BootClock.now
+            carryOut(state.machine.handle(now ? .lockNow(depth) : .lock(depth), at: time), &state)
+            let number = state.machine.locks
+            // Nothing but the number goes: the lock that was just requested wants the grace period.
+            if let earlier { carryOut(state.machine.handle(.takeBack(earlier), at: time), &state) }
+            guard case .locking = state.machine.state else { return (status(of: state), nil) }
+            return (status(of: state), number)
         }
     }
 
-    /// Takes back the lock with this number, unless its deadline has passed or another lock was requested since.
+    /// Takes back the lock with this number, unless its deadline has passed. The grace period goes on as long as
+    /// another lock that was requested in it stands.
     func takeBack(_ lock: UInt64) -> Status { handle(.takeBack(lock)) }
 
     /// Locks without a grace period, and waits up to `seconds` until the keys are wiped. After a timeout the eviction

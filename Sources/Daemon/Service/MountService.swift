@@ -38,7 +38,7 @@ public final class MountService: ControlService {
     }
 
     public func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status {
-        let (status, number) = lock.beginLock(now: now, deep ? .deep : .strict)
+        let (status, number) = lock.beginLock(now: now, deep ? .deep : .strict, inPlaceOf: begun)
         begun = number
         return status
     }

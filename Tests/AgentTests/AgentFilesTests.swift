@@ -1,0 +1,32 @@
+@testable import Agent
+import TestSupport
+import Testing
+
+/// The place of a user's agent.
+@Suite struct AgentFilesTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder(mode: 0o700) }
+
+    @Test func `one agent has the place, and its report can be read`() throws {
+        let files = AgentFiles(in: folder.path)
+        #expect(files.read() == nil)
+        let held = try #require(try files.hold())
+        try files.write(AgentReport(pid: 7, started: 1, version: "1"))
+        #expect(files.read()?.pid == 7)
+        #expect(try files.hold() == nil)
+        withExtendedLifetime(held) {}
+    }
+
+    @Test func `a look at the report keeps no agent from its place`() async throws {
+        let files = AgentFiles(in: folder.path)
+        #expect(try files.hold() != nil)
+        async let looks: Void = Self.look(files)
+        for _ in 0..<5_000 { #expect(try files.hold() != nil) }
+        await looks
+    }
+
+    @concurrent private static func look(_ files: AgentFiles) async {
+        for _ in 0..<5_000 { _ = files.read() }
+    }
+}
