@@ -102,7 +102,10 @@ def main() -> None:
                         help="number of unlocks and locks before the last search (default: 20)")
     given = parser.parse_args()
     proof = Proof(Scene(given.latchkey, given.folder, given.files, given.grace))
-    prove(proof, given.cycles)
+    try:
+        prove(proof, given.cycles)
+    finally:
+        proof.scene.end_workers()
     if proof.failures:
         sys.exit(f"prove-eviction: {proof.failures} failed")
 

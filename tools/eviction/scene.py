@@ -97,6 +97,18 @@ class Scene:
         self.run("rotate", "--yes", "--wait", str(self.point), "--recovery-key-file", str(self.folder / "recovery.new"),
                  secret=self.passcode, status=1)
 
+    def wait_for_rotation(self) -> None:
+        """Until all files have the new keys."""
+        end = time.monotonic() + 120
+        while True:
+            status = json.loads(self.run("status", str(self.point), "--json"))
+            rotation = (status[0] if isinstance(status, list) else status).get("rotation")
+            if rotation is None:
+                return
+            if time.monotonic() > end:
+                sys.exit(f"the rotation has not ended after two minutes: {rotation}")
+            time.sleep(0.05)
+
     # Slots
 
     def add_slots(self) -> dict[str, Path]:
@@ -236,10 +248,14 @@ class Scene:
     def working(self) -> bool:
         return all(os.waitpid(worker, os.WNOHANG) == (0, 0) for worker in self.workers)
 
-    def end(self) -> None:
-        for worker in self.workers:
+    def end_workers(self) -> None:
+        while self.workers:
+            worker = self.workers.pop()
             os.killpg(worker, signal.SIGKILL)
             os.waitpid(worker, 0)
+
+    def end(self) -> None:
+        self.end_workers()
         for opened in self.opened + self.services:
             opened.mapping.close()
             os.close(opened.descriptor)
