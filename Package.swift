@@ -220,7 +220,7 @@ let package = Package(
         tests("StrengthTests", ["Strength", "Crypto", "TestSecrets"]),
         tests("TOMLTests", ["TOML"]),
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
-        tests("AgentTests", ["Agent", "Bus", "LockSources", "TestSupport"]),
+        tests("AgentTests", ["Agent", "Bus", "Control", "LockSources", "Posix", "TestSupport"]),
         tests("VaultNamesTests", ["VaultNames", "Format", "TestSupport"]),
         tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
         tests(

@@ -47,6 +47,7 @@ public final class Agent: Sendable {
     let user: UInt32?
     fileprivate let locker: MountLocker
     private let events = EventQueue()
+    private let latecomers = Latecomers()
     private let hold: Descriptor
     let notices: NoticeQueue
     let settings: SettingsReader
@@ -80,6 +81,7 @@ public final class Agent: Sendable {
 
     /// Takes an event, and returns before it is carried out.
     func take(_ event: SourceEvent) {
+        if event.phase == .ended { latecomers.end(event) }
         events.add(event) { [self] in _ = carryOut($0) }
     }
 
@@ -90,8 +92,9 @@ public final class Agent: Sendable {
         record.change { report in
             for source in LockSource.allCases { report[source].isOn = !settings.off.contains(source) }
         }
-        guard !settings.off.contains(event.source) else { return [] }
-        let outcomes = locker.handle(event, settings, surroundings.table)
+        guard event.phase == .ended || !settings.off.contains(event.source) else { return [] }
+        if event.phase == .began { latecomers.begin(event) { [self] in take($0) } }
+        let outcomes = locker.handle(event, settings, surroundings.table) { [self] in latecomers.means($0, event) }
         if event.phase == .began || !outcomes.isEmpty {
             record.fired(event.source, at: now(), outcomes.summary)
             surroundings.log("\(event.source.rawValue): \(outcomes.summary)")
@@ -111,8 +114,13 @@ extension Agent {
         notices.add(text)
     }
 
-    /// The machine has woken up.
-    func woke() { locker.woke() }
+    /// The machine has woken up. A mount that came while it fell asleep is locked now.
+    func woke() {
+        locker.woke()
+        let sleep = SourceEvent(.sleep, .lasts, user: user)
+        take(sleep)
+        events.add(sleep.in(.ended)) { [self] in latecomers.forget($0) }
+    }
 
     /// A person has chosen "Lock now" in a notification.
     func lockNow() {

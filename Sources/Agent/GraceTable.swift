@@ -2,18 +2,12 @@ import Control
 import LockSources
 import Synchronization
 
-/// The grace periods that the agent has begun, and which sources still want each of them, of which session
+/// The locks that the agent has asked for and may take back, and which sources still want each of them, of which session
 /// or screensaver.
 ///
-/// Thread-safe. Only the connection that has begun a grace period can cancel it, so it is kept until then. A grace is
-/// known by the daemon's instance and the number of its changes: after another change it is over, or another's too.
+/// Thread-safe. Only the connection that has asked for a lock can take it back, so it is kept until the grace period is
+/// over. All sources ask over the same one: for the daemon that is one lock.
 final class GraceTable: Sendable {
-    private struct Grace {
-        let client: ControlClient
-        let sequence: Int?
-        var sources: Set<Wish>
-    }
-
     private struct Wish: Hashable {
         let source: LockSource
         let subject: String
@@ -21,36 +15,61 @@ final class GraceTable: Sendable {
         init(_ event: SourceEvent) { (source, subject) = (event.source, event.subject) }
     }
 
-    /// By the daemon's instance. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let graces = Mutex<[String: Grace]>([:])
+    private struct Grace {
+        let client: ControlClient
+        var wishes: Set<Wish>
+        var end: ContinuousClock.Instant
+    }
 
-    /// Adds a source to a grace period that this agent has begun; false if the one under way is not.
-    func join(_ event: SourceEvent, _ status: Status) -> Bool {
-        graces.withLock { graces in
-            guard let instance = status.instance, graces[instance]?.sequence == status.sequence else { return false }
-            return graces[instance]?.sources.insert(Wish(event)) != nil
+    /// Of one user: another user's daemons can say that a grace period runs as often as they like. The locks of further
+    /// mounts cannot be taken back.
+    private static let mostOfOneUser = 64
+    /// A daemon answers later than this, or not at all.
+    private static let patience = Duration.seconds(30)
+    private static let longest = 86_400.0
+
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let graces = Mutex<[MountIdentity: Grace]>([:])
+
+    /// Notes that a source wants a lock. Returns the connection that asks for it: that of the sources before it, or the
+    /// mount's own.
+    func join(_ event: SourceEvent, _ mount: ServedMount) -> ControlClient {
+        let key = MountIdentity(mount)
+        return graces.withLock { graces in
+            graces = graces.filter { $0.value.end > .now }
+            if graces[key]?.wishes.insert(Wish(event)) != nil { return graces[key]?.client ?? mount.client }
+            if graces.keys.count(where: { $0.owner == key.owner }) < Self.mostOfOneUser {
+                graces[key] = Grace(client: mount.client, wishes: [Wish(event)], end: .now + Self.patience)
+            }
+            return mount.client
         }
     }
 
-    /// - Parameter status: what the daemon has answered to the lock.
-    func begin(_ event: SourceEvent, _ status: Status, _ client: ControlClient) {
-        guard let instance = status.instance else { return }
-        graces.withLock { $0[instance] = Grace(client: client, sequence: status.sequence, sources: [Wish(event)]) }
-    }
-
-    func forget(_ status: Status) {
-        graces.withLock { _ = $0.removeValue(forKey: status.instance ?? "") }
-    }
-
-    /// Takes a source from a grace period. If no other one wants it any more, forgets it, and returns the connection
-    /// that can cancel it; nil if it is over.
-    func leave(_ event: SourceEvent, _ status: Status) -> ControlClient? {
+    /// - Parameter seconds: how long the grace period goes on, as the daemon says.
+    func began(_ mount: ServedMount, _ client: ControlClient, seconds: Double) {
         graces.withLock { graces in
-            guard let instance = status.instance, graces[instance]?.sources.remove(Wish(event)) != nil,
-                graces[instance]?.sources.isEmpty == true, let grace = graces.removeValue(forKey: instance),
-                grace.sequence == status.sequence, status.state == .locking
+            guard graces[MountIdentity(mount)]?.client === client else { return }
+            let left = Duration.seconds(min(max(seconds, 0), Self.longest))
+            graces[MountIdentity(mount)]?.end = .now + left + Self.patience
+        }
+    }
+
+    /// - Parameter client: nil for any.
+    func forget(_ mount: ServedMount, _ client: ControlClient? = nil) {
+        graces.withLock { graces in
+            if client == nil || graces[MountIdentity(mount)]?.client === client { graces[MountIdentity(mount)] = nil }
+        }
+    }
+
+    /// Takes a source's wish back. If no other source has one, forgets the lock, and returns the connection that can
+    /// take it back.
+    func leave(_ event: SourceEvent, _ mount: ServedMount) -> ControlClient? {
+        graces.withLock { graces in
+            graces = graces.filter { $0.value.end > .now }
+            guard graces[MountIdentity(mount)]?.wishes.remove(Wish(event)) != nil,
+                graces[MountIdentity(mount)]?.wishes.isEmpty == true
             else { return nil }
-            return grace.client
+            return graces.removeValue(forKey: MountIdentity(mount))?.client
         }
     }
 }

@@ -107,7 +107,10 @@ public struct Logind: Sendable {
             // One that was cancelled: the next one must be delayed, too.
             return [begins ? .event(SourceEvent(.shutdown, user: user)) : .woken]
         case (Self.sessionInterface, "Lock"): return event(.sessionLock, .began, signal.path)
-        case (Self.sessionInterface, "Unlock"): return event(.sessionLock, .ended, signal.path)
+        case (Self.sessionInterface, "Unlock"):
+            // Only a wish: what shows the screen says by LockedHint whether it is unlocked.
+            guard sessions[signal.path]?.hints["LockedHint"] != true else { return [] }
+            return event(.sessionLock, .ended, signal.path)
         case (Self.properties, "PropertiesChanged"): return changed(signal)
         case ("org.freedesktop.DBus", "NameOwnerChanged"):
             return signal.body.first?.string == Self.name ? [.restarted] : []

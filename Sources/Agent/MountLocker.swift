@@ -19,27 +19,34 @@ final class MountLocker: Sendable {
     private static let patienceAtOnce = Duration.seconds(3.5)
     /// How long other events wait, before they report.
     private static let patience = Duration.seconds(15)
+    /// How long another agent has for what this one does too.
+    private static let patienceForOthers = Duration.seconds(1)
     /// Seconds after which a thread gives a daemon up that does not answer: another user may have any number of them.
     private static let longest = 20.0
 
     init(_ words: @escaping @Sendable (Failure) -> Printable) { self.words = words }
 
-    /// - Parameter table: the mounts that the kernel knows.
+    /// - Parameters:
+    ///   - table: the mounts that the kernel knows.
+    ///   - means: whether the event means a mount.
     /// - Returns: what was done; a daemon that has not answered in time counts as failed, and its lock goes on.
     func handle(
-        _ event: SourceEvent, _ settings: AgentSettings, _ table: () -> [TableMount]
+        _ event: SourceEvent, _ settings: AgentSettings, _ table: () -> [TableMount],
+        means: @escaping @Sendable (ServedMount) -> Bool
     ) -> [LockOutcome] {
-        if event.source == .sleep { woke() }
+        let begins = event.phase == .began
+        if event.source == .sleep, begins { woke() }
         let patience = event.source.isImmediate ? Self.patienceAtOnce : Self.patience
         let results = visit(event.user, within: patience) { [self] mount in
-            guard settings.isOn(event.source, forVault: mount.status.vault) else { return nil }
-            if event.source == .sleep { interruptWaiting(mount) }
-            let isDeep = event.source == .sleep && settings.locksDeepAtSleep
-            return event.phase == .began ? begin(mount, event, deep: isDeep) : end(mount, event)
+            // What a source has begun it may end, also if it was switched off meanwhile.
+            if event.phase == .ended { return end(mount, event) }
+            guard settings.isOn(event.source, forVault: mount.status.vault), means(mount) else { return nil }
+            if event.source == .sleep, begins { interruptWaiting(mount) }
+            return begin(mount, event, deep: event.source == .sleep && settings.locksDeepAtSleep)
         } after: { [self] mount in
             if event.source.isImmediate { makeDurable(mount) }
         }
-        guard event.phase == .began else { return results.all }
+        guard begins else { return results.all }
         let known = table().filter { isMeant($0, event.user) && settings.isOn(event.source, forVault: $0.vault) }
         return results.all(and: known)
     }
@@ -86,38 +93,72 @@ final class MountLocker: Sendable {
         return results
     }
 
-    private func begin(_ mount: ServedMount, _ event: SourceEvent, deep: Bool) -> LockOutcome.Result? {
-        switch mount.status.state {
-        case .unlocked, .locking: break
-        // Class C's key is still there.
-        case .locked where deep: break
-        case .locked, .beforeFirstUnlock: return .wasLocked
-        }
+    /// Asks for the lock also where nothing is open: an unlock that is under way fails then.
+    private func begin(_ mount: ServedMount, _ event: SourceEvent, deep: Bool) -> LockOutcome.Result {
         if event.source.isImmediate { return lockNow(mount, deep: deep) }
-        if mount.status.state == .locking, graces.join(event, mount.status) { return .wasLocked }
         do throws(Failure) {
-            // Also if a grace runs that another client has begun: then that one alone cannot take it back.
-            let status = try mount.client.lock(within: Self.longest)
-            guard status.state == .locking else { return mount.status.state == .unlocked ? .locked : .wasLocked }
-            graces.begin(event, status, mount.client)
-            return mount.status.state == .unlocked ? .locking(status.graceRemaining ?? 0) : .wasLocked
+            let status = try lock(mount, for: event)
+            switch (mount.status.state, status.state) {
+            case (.locking, .locking), (.locked, .locked), (.beforeFirstUnlock, .beforeFirstUnlock),
+                (.locking, .locked), (.locking, .beforeFirstUnlock):
+                return .wasLocked
+            case (_, .locking): return .locking(status.graceRemaining ?? 0)
+            case (_, .locked), (_, .beforeFirstUnlock): return .locked
+            case (_, .unlocked): return .failed("it is unlocked")
+            }
         } catch { return .failed(words(error)) }
     }
 
+    private func lock(_ mount: ServedMount, for event: SourceEvent) throws(Failure) -> Status {
+        var client = graces.join(event, mount)
+        var status: Status
+        do throws(Failure) { status = try client.lock(within: Self.longest) } catch {
+            graces.forget(mount, client)
+            // The connection of an earlier source may have ended.
+            guard client !== mount.client else { throw error }
+            client = graces.join(event, mount)
+            do throws(Failure) { status = try client.lock(within: Self.longest) } catch {
+                graces.forget(mount, client)
+                throw error
+            }
+        }
+        if status.state == .locking {
+            graces.began(mount, client, seconds: status.graceRemaining ?? 0)
+        } else {
+            graces.forget(mount, client)
+        }
+        return status
+    }
+
     private func lockNow(_ mount: ServedMount, deep: Bool) -> LockOutcome.Result {
-        graces.forget(mount.status)
+        graces.forget(mount)
+        let before = mount.status.state
         do throws(Failure) {
             let status = try mount.client.lock(now: true, wait: true, deep: deep, within: Self.longest)
             // A deep lock ends before the first unlock.
             let isLocked = status.state == .beforeFirstUnlock || (status.state == .locked && !deep)
-            return isLocked ? .locked : .failed("it is \(status.state)")
+            guard isLocked else { return .failed("it is \(status.state)") }
+            return before == .beforeFirstUnlock || (before == .locked && !deep) ? .wasLocked : .locked
         } catch { return .failed(words(error)) }
     }
 
     private func end(_ mount: ServedMount, _ event: SourceEvent) -> LockOutcome.Result? {
-        guard let client = graces.leave(event, mount.status) else { return nil }
+        guard let client = graces.leave(event, mount), mount.status.state == .locking else { return nil }
         do throws(Failure) {
-            return try client.takeBackLock().state == .unlocked ? .takenBack : nil
+            var status = try client.takeBackLock()
+            // Another agent, which has heard the same, takes its own lock back.
+            let end = ContinuousClock.now + Self.patienceForOthers
+            while status.state == .locking, status.graceRemaining ?? 0 > 0, ContinuousClock.now < end {
+                _ = usleep(20_000)
+                status = try client.status()
+            }
+            switch status.state {
+            case .unlocked: return .takenBack
+            case .locking where status.graceRemaining ?? 0 > 0:
+                return .notTakenBack("it is locked all the same, because something else has asked for it too")
+            // The time was over.
+            case .locking, .locked, .beforeFirstUnlock: return nil
+            }
         } catch { return .notTakenBack(words(error)) }
     }
 

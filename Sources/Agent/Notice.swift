@@ -28,7 +28,8 @@ enum Notice {
             if let longest = locking.map(\.1).max() {
                 let lines = locking.flatMap { point, _ in ["\(point)" as Printable] + users(point, namesFiles) }
                 return Text(
-                    summary: "Locking in \(Int(longest.rounded(.up))) seconds", body: lines.joined(separator: "\n"),
+                    summary: "Locking in \(Int(min(max(longest, 0), 86_400).rounded(.up))) seconds",
+                    body: lines.joined(separator: "\n"),
                     offersLock: true)
             }
             let goingOn = outcomes.filter(\.isNotTakenBack)

@@ -8,8 +8,8 @@ final class SettingsReader: Sendable {
     private struct State {
         /// The last ones that could be read.
         var last = AgentSettings()
-        /// Whether a thread reads, for which a caller may have stopped to wait.
-        var isReading = false
+        /// Of the thread that reads, for which callers may have stopped to wait.
+        var awaited: Answer?
     }
 
     private static let patience = Duration.seconds(1)
@@ -22,26 +22,34 @@ final class SettingsReader: Sendable {
     /// What the configuration says now. If it is wrong, or cannot be read in time, it switches nothing off; the rest is
     /// as it was last.
     var current: AgentSettings {
-        let begins = state.withLock { state in
-            defer { state.isReading = true }
-            return !state.isReading
+        guard let answer = awaited() else { return safest }
+        _ = try? Poll.readable([answer.wakeup.readable], timeout: Self.patience)
+        return answer.settings ?? safest
+    }
+
+    /// The answer that comes, of a thread that reads; nil if none can begin. Events at the same time share it.
+    private func awaited() -> Answer? {
+        guard let new = try? Answer() else { return nil }
+        let answer = state.withLock { state in
+            if let awaited = state.awaited { return awaited }
+            state.awaited = new
+            return new
         }
-        guard begins, let answer = try? Answer() else { return safest }
+        guard answer === new else { return answer }
         do throws(Errno) {
             try startThread { [self] in
                 let settings = read()
                 state.withLock { state in
                     if let settings { state.last = settings }
-                    state.isReading = false
+                    state.awaited = nil
                 }
                 answer.give(settings)
             }
         } catch {
-            state.withLock { $0.isReading = false }
-            return safest
+            state.withLock { $0.awaited = nil }
+            return nil
         }
-        _ = try? Poll.readable([answer.wakeup.readable], timeout: Self.patience)
-        return answer.settings ?? safest
+        return answer
     }
 
     private var safest: AgentSettings {

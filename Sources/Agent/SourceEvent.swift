@@ -5,6 +5,8 @@ public struct SourceEvent: Hashable, Sendable {
     public enum Phase: Hashable, Sendable {
         /// Lock.
         case began
+        /// It still says so: mounts that were not there when it began are locked too.
+        case lasts
         /// Its reason is gone. No lock is undone, but a grace period that it began is cancelled.
         case ended
     }
@@ -22,4 +24,6 @@ public struct SourceEvent: Hashable, Sendable {
         self.user = user
         self.subject = subject
     }
+
+    func `in`(_ phase: Phase) -> SourceEvent { SourceEvent(source, phase, user: user, subject: subject) }
 }

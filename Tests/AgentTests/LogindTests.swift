@@ -49,6 +49,15 @@ import Testing
         #expect(logind.handled(changed(Self.ssh, "IdleHint", .boolean(false))) == event(.idle, .ended))
     }
 
+    /// It is a wish of a program, which what shows the screen may not follow.
+    @Test func unlockOfAScreenThatStaysLocked() {
+        var logind = logind()
+        _ = logind.handled(changed(Self.session, "LockedHint", .boolean(true)))
+        #expect(logind.handled(session(Self.session, "Unlock")) == [])
+        _ = logind.handled(changed(Self.session, "LockedHint", .boolean(false)))
+        #expect(logind.handled(session(Self.session, "Unlock")) == event(.sessionLock, .ended))
+    }
+
     /// Only a session on a screen: a session over SSH is never in front.
     @Test func aSessionIsInactive() {
         var logind = logind()

@@ -20,6 +20,8 @@ VAULTS = ("kept", "mine")
 KINDS = ("strict", "plain")
 # As guest/secret.py and guest/program.py read it.
 FIRST, STEP = 5 << 20, 1 << 20
+# QEMU's devices, with their vendor and product IDs. The configuration in the machine names the first.
+DEVICES = {"named": ("usb-tablet", "0627:0001"), "other": ("usb-ccid", "08e6:4433")}
 # A step of the scenario is bounded there; this is longer than any, on a machine where much else runs.
 PATIENCE = 600
 
@@ -50,7 +52,8 @@ class Proof:
     def boot(self, name: str, options: str, **asked: Any) -> tuple[Machine, list[dict[str, Any]]]:
         """Boots, and answers the scenario in the machine until that is complete and the machine off."""
         begin = time.monotonic()
-        machine = Machine(self.folder / name, self.given.kernel, self.given.initrd, self.secrets, options)
+        devices = {key: driver for key, (driver, _) in DEVICES.items()} if asked["scenario"] == "devices" else {}
+        machine = Machine(self.folder / name, self.given.kernel, self.given.initrd, self.secrets, options, devices)
         events: list[dict[str, Any]] = []
         sleeping = ""
         try:
@@ -85,6 +88,9 @@ class Proof:
             machine.command("stop")
             machine.write_image(event["name"])
             machine.command("cont")
+            machine.answer(done=True)
+        elif event["event"] in ("pull", "plug"):
+            (machine.pull if event["event"] == "pull" else machine.plug)(event["name"])
             machine.answer(done=True)
         elif event["event"] == "sleeping":
             sleeping = event["name"]
@@ -141,6 +147,16 @@ class Proof:
         """What was in pages of programs and of the page cache, which only the kernel could clear."""
         return name.endswith("contents of strict files")
 
+    # Devices
+
+    def pull_devices(self) -> None:
+        print("== a security key and a USB device are pulled out", flush=True)
+        ids = {key: product for key, (_, product) in DEVICES.items()}
+        machine, events = self.boot("devices", "", scenario="devices", count=self.given.devices, **ids)
+        (pulled,) = [event for event in events if event["event"] == "pulled"]
+        self.tell("devices", f"each was pulled out {pulled['count']} times, and the vaults were locked", [])
+        machine.remove()
+
     # The freezer
 
     def count_freezes(self) -> None:
@@ -162,6 +178,7 @@ def main() -> None:
                        ("keys", "the folder with the vaults' device keys and recovery keys")):
         parser.add_argument(f"--{name}", type=Path, required=True, help=what)
     parser.add_argument("--sleeps", type=int, required=True, help="how often each machine sleeps")
+    parser.add_argument("--devices", type=int, required=True, help="how often each device is pulled out")
     parser.add_argument("--freezes", type=int, required=True, help="how many sleeps count the freezer's failures")
     given = parser.parse_args()
     try:
@@ -171,6 +188,8 @@ def main() -> None:
             proof.prove("clearing", "init_on_free=1", True)
             print("== sleeps; the kernel as Debian has it", flush=True)
             proof.prove("default", "", False)
+        if given.devices:
+            proof.pull_devices()
         if given.freezes:
             proof.count_freezes()
     except Failed as failed:

@@ -32,6 +32,8 @@ class Machine:
     initrd: Path
     secrets: Path
     options: str
+    # Devices that can be pulled out, by their names: QEMU's driver for each.
+    devices: dict[str, str] = field(default_factory=dict)
     happened: "queue.Queue[tuple[str, dict[str, Any]]]" = field(default_factory=queue.Queue)
 
     @property
@@ -52,6 +54,10 @@ class Machine:
             "-serial", f"file:{self.folder / 'console'}",
             "-serial", f"unix:{self.folder / 'port'},server=on,wait=off",
             "-qmp", f"unix:{self.folder / 'qmp'},server=on,wait=off"]
+        if self.devices:
+            command += ["-device", "qemu-xhci,id=usb"]
+        for name, driver in self.devices.items():
+            command += ["-device", f"{driver},id={name},bus=usb.0"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=(self.folder / "errors").open("wb"))
         said, self.port = self.connect("port")
@@ -114,6 +120,12 @@ class Machine:
     def answer(self, **what: Any) -> None:
         self.port.write(json.dumps(what) + "\n")
         self.port.flush()
+
+    def pull(self, name: str) -> None:
+        self.command("device_del", id=name)
+
+    def plug(self, name: str) -> None:
+        self.command("device_add", driver=self.devices[name], id=name, bus="usb.0")
 
     def write_image(self, name: str) -> None:
         """Writes the whole memory to a file, byte for byte. The machine must not run."""

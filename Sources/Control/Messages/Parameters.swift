@@ -4,6 +4,8 @@ import Failure
 
 struct StatusReply: Codable {
     var status: Status
+
+    enum CodingKeys: String, CodingKey { case status }
 }
 
 struct LockParameters: Codable {

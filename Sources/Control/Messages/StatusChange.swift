@@ -20,6 +20,8 @@ public struct StatusChange: Codable, Hashable, Sendable {
     /// The mount after the event.
     public var status: Status
 
+    enum CodingKeys: String, CodingKey { case event, status }
+
     public init(_ event: Event?, _ status: Status) {
         self.event = event
         self.status = status

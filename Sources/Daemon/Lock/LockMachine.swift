@@ -112,6 +112,7 @@ public struct LockMachine: Hashable, Sendable {
             state = .unlocked
             return [.disarm, .announce]
         // Only until the deadline, and as long as another client wants the lock, it stands.
+        // A grace period that was made deep stays deep.
         case (.locking(let deadline, _), .takeBack(let lock)) where now < deadline:
             guard wishes.remove(lock) != nil, wishes.isEmpty else { return [] }
             state = .unlocked

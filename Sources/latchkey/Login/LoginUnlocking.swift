@@ -1,7 +1,9 @@
 import Administration
+import Agent
 import Control
 import Crypto
 import Failure
+import FoundationEssentials
 import Glibc
 import Posix
 import Synchronization
@@ -39,17 +41,27 @@ final class LoginUnlocking: Sendable {
         return settled.withLock { $0.count } == vaults.count
     }
 
-    /// Tries it on each vault as soon as it is mounted, until all were tried, the process of the login ends, or its
-    /// time is over.
+    /// Tries it on each vault as soon as it is mounted, until all were tried, the process of the login ends, its time is
+    /// over, or the user's agent hears that vaults are to be locked.
     func tryAll(while host: pid_t) {
         let clock = ContinuousClock()
+        let begin = Date.now
         let end = clock.now + Self.patience
         let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY)
-        while !tryAll(), clock.now < end, kill(host, 0) == 0 || Errno.current == .EPERM {
+        while !isLockWanted(since: begin), !tryAll(), clock.now < end, kill(host, 0) == 0 || Errno.current == .EPERM {
             _ = try? Poll.readable([], changing: table.map { [$0] } ?? [], timeout: Self.interval)
             // Mounts may change all the time.
             _ = usleep(50_000)
         }
+    }
+
+    private func isLockWanted(since begin: Date) -> Bool {
+        let sources = AgentFiles().read()?.sources ?? []
+        guard let heard = sources.first(where: { $0.lastFired ?? 0 > begin.timeIntervalSince1970 }) else {
+            return false
+        }
+        Login.log(LOG_NOTICE, "no more vaults are waited for: the agent has heard \(heard.name.rawValue)")
+        return true
     }
 
     private func tryPasscode(on vault: LoginVault) {

@@ -54,7 +54,7 @@ extension Rotation {
         let reason = failure.map { ": \($0)" } ?? ""
         switch phase {
         case .waiting: return "waiting, \(count)\(failures)\(reason)"
-        case .renewing: return "\(Int(done * 100))% looked at, \(count)\(failures)\(reason)"
+        case .renewing: return "\(Int(clamping: done * 100))% looked at, \(count)\(failures)\(reason)"
         case .finishing: return "all files have the new keys, the old ones are being removed"
         }
     }

@@ -11,10 +11,11 @@ import time
 import traceback
 import tty
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import secret
-from system import FREEZER, Failed, Session, Sleeper, agent_lines, checked, freeze_users_first, until
+from system import FREEZER, Failed, Session, Sleeper, agent_lines, checked, devices, freeze_users_first, until
+from uhid import SecurityKey
 
 # The daemon of the first is a unit of the system, and that of the second one of ann's manager.
 VAULTS = ("kept", "mine")
@@ -147,6 +148,61 @@ class Scenario:
             self.session.run("latchkey", "fsck", "--unlock", name, how="with passcode")
             self.say(f"{name}: fsck finds nothing")
 
+    # Devices that are pulled out
+
+    def ask(self, event: str, **what: Any) -> None:
+        """Has something done outside of the machine."""
+        self.port.tell(event, **what)
+        self.port.answer()
+
+    def run_devices(self, count: int, named: str, other: str) -> None:
+        """A security key and a USB device that ann's configuration names, pulled out while the vaults are unlocked."""
+        checked(["systemctl", "stop", "latchkey-agent"])
+        checked(["modprobe", "uhid"])
+        self.session.run("sh", "-c", f'mkdir -p .config/latchkey; printf "[agent]\\nusb = [\\"{named}\\"]\\n" '
+                                     '>>.config/latchkey/config.toml')
+        until("both USB devices are there", lambda: {named, other} <= set(devices().values()))
+        for number in range(1, count + 1):
+            self.unlock()
+            self.pull_out_another(other, number)
+            self.locks("usb", lambda: self.ask("pull", name="named"))
+            self.ask("plug", name="named")
+            self.ask("plug", name="other")
+            until("both USB devices are there again", lambda: {named, other} <= set(devices().values()))
+            key = SecurityKey()
+            until("the key has a device", key.is_plugged_in)
+            self.unlock()
+            self.locks("security-key", key.pull_out)
+            self.say(f"round {number}: each device that was pulled out has locked the vaults, another one has not")
+        self.end()
+        self.port.tell("pulled", count=count)
+
+    def pull_out_another(self, other: str, number: int) -> None:
+        """One that the configuration does not name locks nothing."""
+        before = self.fired("usb")
+        self.ask("pull", name="other")
+        until("the other USB device is gone", lambda: other not in devices().values())
+        # The agent hears of devices in their order: a key that is pulled out comes after.
+        for name in VAULTS:
+            if (state := self.session.state(name)) != "unlocked":
+                raise Failed(f"round {number}: {name} is {state}")
+        if self.fired("usb") != before:
+            raise Failed(f"round {number}: {self.session.run('latchkey', 'agent', '--status')}")
+
+    def fired(self, source: str) -> str:
+        """What the agent says of a source."""
+        lines = self.session.run("latchkey", "agent", "--status").splitlines()
+        (line,) = [line for line in lines if line.split()[:1] == [source]]
+        return line
+
+    def locks(self, source: str, act: Callable[[], None]) -> None:
+        """The act begins a grace, at the end of which all vaults are locked."""
+        before = self.fired(source)
+        act()
+        until(f"{source} is heard", lambda: self.fired(source) != before)
+        for name in VAULTS:
+            until(f"{name} is locked", lambda: self.session.state(name) == "locked")
+
     # The kernel's freezer
 
     def run_freezes(self, count: int, programs: int) -> None:
@@ -182,6 +238,8 @@ def main() -> None:
         scenario = Scenario(port)
         if asked["scenario"] == "sleeps":
             scenario.run_sleeps(asked["count"])
+        elif asked["scenario"] == "devices":
+            scenario.run_devices(asked["count"], asked["named"], asked["other"])
         else:
             scenario.run_freezes(asked["count"], asked["programs"])
         port.tell("complete")

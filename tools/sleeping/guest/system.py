@@ -105,6 +105,18 @@ def delays() -> set[str]:
     return found
 
 
+def devices() -> dict[str, str]:
+    """Vendor and product ID of each USB device that is plugged in."""
+    found = {}
+    for path in Path("/sys/bus/usb/devices").iterdir():
+        try:
+            found[path.name] = f"{(path / 'idVendor').read_text().strip()}:{(path / 'idProduct').read_text().strip()}"
+        except OSError:
+            # An interface, or pulled out meanwhile.
+            continue
+    return found
+
+
 def statistic(name: str) -> int:
     return int((STATISTICS / name).read_text())
 

@@ -1,0 +1,87 @@
+import Control
+import Glibc
+import Posix
+import Synchronization
+
+/// Mounts that come just after a source has said that mounts are to be locked: `latchkey open` derives keys from a
+/// passcode for seconds before its mount is there, and must not leave a vault open behind a locked screen.
+///
+/// Thread-safe.
+final class Latecomers: Sendable {
+    private struct Beginning {
+        /// The mounts that were there already: what becomes of them is not decided again.
+        var known: Set<MountIdentity> = []
+        var end: ContinuousClock.Instant
+    }
+
+    private static let time = Duration.seconds(10)
+    private static let interval = Duration.milliseconds(500)
+
+    /// By the event that began. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let beginnings = Mutex<[SourceEvent: Beginning]>([:])
+
+    /// Notes that an event begins, and watches the mounts for a while: `again` gets the same event in the phase `lasts`
+    /// when there are others. There is one thread for each source and session, however often it begins and ends.
+    func begin(_ event: SourceEvent, again: @escaping @Sendable (SourceEvent) -> Void) {
+        // A person may log in again at once.
+        guard event.source != .logout else { return }
+        let isNew = beginnings.withLock { beginnings in
+            defer { beginnings[event.in(.began)] = Beginning(end: .now + Self.time) }
+            return beginnings[event.in(.began)] == nil
+        }
+        guard isNew, !event.source.isImmediate else { return }
+        do throws(Errno) { try startThread { [self] in watch(event.in(.began), again) } } catch {
+            // The event itself is carried out all the same.
+            beginnings.withLock { $0[event.in(.began)] = nil }
+        }
+    }
+
+    /// The reason of an event is gone: what comes from now on is not locked.
+    func end(_ event: SourceEvent) {
+        beginnings.withLock { $0[event.in(.began)]?.end = .now }
+    }
+
+    /// Forgets an event that no thread watches.
+    func forget(_ event: SourceEvent) {
+        beginnings.withLock { $0[event.in(.began)] = nil }
+    }
+
+    /// Whether an event means this mount: all when it begins, and later those that were not there.
+    func means(_ mount: ServedMount, _ event: SourceEvent) -> Bool {
+        beginnings.withLock { beginnings in
+            let isNew = beginnings[event.in(.began)]?.known.insert(MountIdentity(mount)).inserted
+            return event.phase == .began || isNew == true
+        }
+    }
+
+    private func watch(_ event: SourceEvent, _ again: @Sendable (SourceEvent) -> Void) {
+        let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY)
+        var looks = false
+        while !isOver(event) {
+            let ready = try? Poll.readable([], changing: table.map { [$0] } ?? [], timeout: Self.interval)
+            let hasChanged = ready?.isEmpty != true
+            // A daemon listens a moment after its mount is there: so there is one look more.
+            if hasChanged || looks { again(event.in(.lasts)) }
+            looks = hasChanged
+            // Mounts may change all the time.
+            if hasChanged { _ = usleep(100_000) }
+        }
+    }
+
+    private func isOver(_ event: SourceEvent) -> Bool {
+        beginnings.withLock { beginnings in
+            guard let beginning = beginnings[event], beginning.end <= .now else { return false }
+            beginnings[event] = nil
+            return true
+        }
+    }
+}
+
+/// A mount as long as its daemon runs.
+struct MountIdentity: Hashable {
+    let owner: UInt32
+    /// Empty for an older daemon.
+    let instance: String
+
+    init(_ mount: ServedMount) { (owner, instance) = (mount.owner, mount.status.instance ?? "") }
+}
