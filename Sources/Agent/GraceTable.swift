@@ -2,8 +2,8 @@ import Control
 import LockSources
 import Synchronization
 
-/// The locks that the agent has asked for and may take back, and which sources still want each of them, of which session
-/// or screensaver.
+/// The locks that the agent has asked for and may take back, and which sources still want each of them, of which
+/// session or screensaver.
 ///
 /// Thread-safe. Only the connection that has asked for a lock can take it back, so it is kept until the grace period is
 /// over. All sources ask over the same one: for the daemon that is one lock.

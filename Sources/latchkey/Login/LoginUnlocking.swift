@@ -41,8 +41,8 @@ final class LoginUnlocking: Sendable {
         return settled.withLock { $0.count } == vaults.count
     }
 
-    /// Tries it on each vault as soon as it is mounted, until all were tried, the process of the login ends, its time is
-    /// over, or the user's agent hears that vaults are to be locked.
+    /// Tries it on each vault as soon as it is mounted, until all were tried, the process of the login ends, its time
+    /// is over, or the user's agent hears that vaults are to be locked.
     func tryAll(while host: pid_t) {
         let clock = ContinuousClock()
         let begin = Date.now
