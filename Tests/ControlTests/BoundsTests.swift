@@ -1,0 +1,23 @@
+@testable import Control
+import Testing
+
+/// A daemon may answer with any number.
+@Suite struct BoundsTests {
+    @Test(arguments: [1e300, -1e300, .infinity, -.infinity]) func `times and fractions can be computed with`(
+        _ number: Double
+    ) throws {
+        var status = Status(
+            state: .locking, graceRemaining: number, deadline: number, lastLockDuration: number, mountPoint: "/mount",
+            vault: "/vault", volume: "", device: 1, deviceKey: "software", grace: number, readOnly: false,
+            version: "1", formatVersion: 1, pid: 1, freezeTimeout: number, changed: number, lockWhenIdle: number,
+            rotation: Rotation(phase: .renewing, done: number), forgetAfter: number, forgetTime: number)
+        status.refusals = Refusals(count: 1, lastReason: "", last: number)
+        let bounded = status.bounded
+        let times = [
+            bounded.graceRemaining, bounded.deadline, bounded.lastLockDuration, bounded.grace, bounded.freezeTimeout,
+            bounded.changed, bounded.lockWhenIdle, bounded.forgetAfter, bounded.forgetTime, bounded.refusals?.last,
+        ]
+        for time in times { #expect((0...1e12).contains(try #require(time))) }
+        #expect((0...1).contains(try #require(bounded.rotation?.done)))
+    }
+}
