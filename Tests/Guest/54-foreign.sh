@@ -5,7 +5,7 @@
 set -euxo pipefail
 
 umask 077
-for user in ivan mallory; do id "$user" >/dev/null 2>&1 || useradd --create-home --shell /bin/bash "$user"; done
+for user in peggy mallory; do id "$user" >/dev/null 2>&1 || useradd --create-home --shell /bin/bash "$user"; done
 # From systemd 254 on only a session with a screen can be locked: so the next login has one, for logind.
 sed -i '0,/^session/s//session optional pam_systemd.so class=user type=x11\n&/' /etc/pam.d/runuser-l
 trap 'sed -i /type=x11/d /etc/pam.d/runuser-l' EXIT
@@ -18,7 +18,7 @@ login() {
 }
 as() { local user=$1; shift; runuser -u "$user" -- env -C "/home/$user" HOME="/home/$user" \
     XDG_RUNTIME_DIR="/run/user/$(id -u "$user")" "$@"; }
-is() { as ivan latchkey status --json work | grep -q "\"state\" *: *\"$1\""; }
+is() { as peggy latchkey status --json work | grep -q "\"state\" *: *\"$1\""; }
 resident() { awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$1/status"; }
 # A program of mallory's, which ends when its standard input does.
 begin() {
@@ -30,25 +30,25 @@ begin() {
 }
 end() { exec 9>&-; wait "$foreign"; }
 
-login ivan
-ivan=$session
+login peggy
+peggy=$session
 login mallory
 mallory=$session
-echo "correct horse battery staple" >/home/ivan/passcode
-chown ivan: /home/ivan/passcode
-as ivan latchkey init --passcode-file passcode --kdf-memory 19 --kdf-passes 2 --default-class complete \
+echo "correct horse battery staple" >/home/peggy/passcode
+chown peggy: /home/peggy/passcode
+as peggy latchkey init --passcode-file passcode --kdf-memory 19 --kdf-passes 2 --default-class complete \
     --recovery-key-file recovery --name work
-as ivan sh -c 'echo "grace = 1" >>.config/latchkey/config.toml'
-as ivan latchkey open --passcode-file passcode work
-as ivan systemctl --user start latchkey-agent
-agent=$(as ivan systemctl --user show --property MainPID --value latchkey-agent)
+as peggy sh -c 'echo "grace = 1" >>.config/latchkey/config.toml'
+as peggy latchkey open --passcode-file passcode work
+as peggy systemctl --user start latchkey-agent
+agent=$(as peggy systemctl --user show --property MainPID --value latchkey-agent)
 name=''
 connection() { name=$(busctl list --no-legend | awk -v pid="$agent" '$2 == pid { print $1; exit }'); [ -n "$name" ]; }
 tries connection
 locks() {
-    loginctl lock-session "$ivan"
+    loginctl lock-session "$peggy"
     tries is locked
-    as ivan latchkey unlock --passcode-file passcode work
+    as peggy latchkey unlock --passcode-file passcode work
 }
 locks
 before=$(resident "$agent")
@@ -62,11 +62,11 @@ for bytes in 0 1000000 16000000; do
     sent=$(cat /run/foreign.said)
     echo "figure: 10 of 10 locks in a flood of $sent of $bytes bytes; the agent had $before MiB before it, then $now"
     [ "${sent% *}" -gt 20 ]
-    [ "$(as ivan systemctl --user show --property MainPID --value latchkey-agent)" = "$agent" ]
+    [ "$(as peggy systemctl --user show --property MainPID --value latchkey-agent)" = "$agent" ]
     # One message can be as large as the bus allows, 32 MiB.
     [ "$now" -lt $((before + 80)) ]
 done
-as ivan systemctl --user stop latchkey-agent
+as peggy systemctl --user stop latchkey-agent
 
 : "daemons that never answer, with root's agent for both users"
 systemctl start latchkey-agent
@@ -83,7 +83,7 @@ done
 end
 systemctl stop latchkey-agent
 
-touch /home/ivan/leave /home/mallory/leave
-as ivan latchkey close work
+touch /home/peggy/leave /home/mallory/leave
+as peggy latchkey close work
 wait
 rm -rf "/tmp/latchkey-$(id -u mallory)"
