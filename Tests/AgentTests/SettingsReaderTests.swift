@@ -1,34 +1,49 @@
 @testable import Agent
 import Glibc
 import LockSources
+import Posix
+import Synchronization
 import Testing
 
 /// Events that come at the same time.
 @Suite struct SettingsReaderTests {
-    @Test func `a second event waits for the reading under way`() async {
+    private static var withoutLid: AgentSettings {
+        var settings = AgentSettings()
+        settings.off = [.lid]
+        return settings
+    }
+
+    @Test func `a second event waits for the reading under way`() async throws {
+        let (seen, answer) = AsyncStream.makeStream(of: Set<LockSource>.self)
+        let second = Second()
         let reader = SettingsReader {
-            var settings = AgentSettings()
-            settings.off = [.lid]
-            usleep(50_000)
-            return settings
+            // The second event comes during the first one's reading.
+            second.once { answer.yield($0.current.off) }
+            usleep(200_000)
+            return Self.withoutLid
         }
-        async let first = Self.read(reader)
-        async let second = Self.read(reader)
-        async let third = Self.read(reader)
-        let all: [Set<LockSource>] = await [first, second, third]
-        #expect(all == [[.lid], [.lid], [.lid]])
+        second.reader.withLock { $0 = reader }
+        #expect(reader.current.off == [.lid])
+        var others = seen.makeAsyncIterator()
+        #expect(await others.next() == [.lid])
     }
 
     @Test func `a reading that fails or hangs switches nothing off`() {
         #expect(SettingsReader { nil }.current.off.isEmpty)
         let reader = SettingsReader {
             sleep(2)
-            var settings = AgentSettings()
-            settings.off = [.lid]
-            return settings
+            return Self.withoutLid
         }
         #expect(reader.current.off.isEmpty)
     }
 
-    @concurrent private static func read(_ reader: SettingsReader) async -> Set<LockSource> { reader.current.off }
+    /// Gives a reader to another thread, once.
+    private final class Second: Sendable {
+        let reader = Mutex<SettingsReader?>(nil)
+
+        func once(_ body: @escaping @Sendable (SettingsReader) -> Void) {
+            guard let reader = reader.withLock({ $0.take() }) else { return }
+            try? startThread { body(reader) }
+        }
+    }
 }
