@@ -32,10 +32,23 @@ extension MountTests {
             try withMount(try Vault()) { mount in
                 mount.daemon.send(SIGSTOP)
                 defer { mount.daemon.send(SIGCONT) }
-                try expectNamed(mount, ["status"], "kill -CONT \(mount.daemon.pid)")
-                try expectNamed(mount, ["lock", "--now", mount.path], "kill -CONT \(mount.daemon.pid)")
                 // After an unmount the daemon would live on with its keys, and no command would find it.
-                try expectNamed(mount, ["unmount", "--lazy", mount.path], "kill -CONT \(mount.daemon.pid)")
+                let commands = [["status"], ["lock", "--now", mount.path], ["unmount", "--lazy", mount.path]]
+                // Each waits for the daemon for some seconds.
+                let running = try commands.map { command in
+                    let said = try StreamFile()
+                    let child = try Child(
+                        Built.latchkey, command, input: said.descriptor, output: said.descriptor,
+                        errors: said.descriptor)
+                    return (child, said)
+                }
+                for (child, said) in running {
+                    let status = child.wait(seconds: 60)
+                    let text = String(decoding: said.contents, as: UTF8.self)
+                    #expect(status == 1 && text.contains(mount.path), "\(text)")
+                    #expect(text.contains("kill -CONT \(mount.daemon.pid)"), "\(text)")
+                    #expect(!text.contains("No vault is mounted"), "\(text)")
+                }
                 #expect(!mountLines(of: mount.path).isEmpty)
             }
         }
