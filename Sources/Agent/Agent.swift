@@ -93,7 +93,12 @@ public final class Agent: Sendable {
             for source in LockSource.allCases { report[source].isOn = !settings.off.contains(source) }
         }
         guard event.phase == .ended || !settings.off.contains(event.source) else { return [] }
-        if event.phase == .began { latecomers.begin(event) { [self] in take($0) } }
+        switch event.phase {
+        case .began: latecomers.begin(event) { [self] in take($0) }
+        case .lasts: guard latecomers.lasts(event) else { return [] }
+        // Once more: it may have waited behind its beginning.
+        case .ended: latecomers.end(event)
+        }
         let outcomes = locker.handle(event, settings, surroundings.table) { [self] in latecomers.means($0, event) }
         if event.phase == .began || !outcomes.isEmpty {
             record.fired(event.source, at: now(), outcomes.summary)
@@ -118,9 +123,15 @@ extension Agent {
     func woke() {
         locker.woke()
         let sleep = SourceEvent(.sleep, .lasts, user: user)
-        take(sleep)
-        events.add(sleep.in(.ended)) { [self] in latecomers.forget($0) }
+        let look: @Sendable () -> Void = { [self] in
+            carryOut(sleep)
+            latecomers.forget(sleep)
+        }
+        do throws(Errno) { try startThread(look) } catch { look() }
     }
+
+    /// A session has ended.
+    func forget(session: String) { latecomers.end(subject: session) }
 
     /// A person has chosen "Lock now" in a notification.
     func lockNow() {

@@ -19,6 +19,8 @@ final class GraceTable: Sendable {
         let client: ControlClient
         var wishes: Set<Wish>
         var end: ContinuousClock.Instant
+        /// The number of the mount's changes when the first source asked.
+        let sequence: Int?
     }
 
     /// Of one user: another user's daemons can say that a grace period runs as often as they like. The locks of further
@@ -37,9 +39,16 @@ final class GraceTable: Sendable {
         let key = MountIdentity(mount)
         return graces.withLock { graces in
             graces = graces.filter { $0.value.end > .now }
+            // A person has unlocked it since: what sources wanted before that is over. Two that ask at the same time
+            // have seen the same number.
+            if mount.status.state == .unlocked, let grace = graces[key], grace.sequence != mount.status.sequence {
+                graces[key] = nil
+            }
             if graces[key]?.wishes.insert(Wish(event)) != nil { return graces[key]?.client ?? mount.client }
             if graces.keys.count(where: { $0.owner == key.owner }) < Self.mostOfOneUser {
-                graces[key] = Grace(client: mount.client, wishes: [Wish(event)], end: .now + Self.patience)
+                graces[key] = Grace(
+                    client: mount.client, wishes: [Wish(event)], end: .now + Self.patience,
+                    sequence: mount.status.sequence)
             }
             return mount.client
         }

@@ -15,6 +15,8 @@ final class Latecomers: Sendable {
     }
 
     private static let time = Duration.seconds(10)
+    /// A sleep lasts until the machine has woken up.
+    private static let longestSleep = Duration.seconds(1_000_000_000)
     private static let interval = Duration.milliseconds(500)
 
     /// By the event that began. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
@@ -26,7 +28,8 @@ final class Latecomers: Sendable {
         // A person may log in again at once.
         guard event.source != .logout else { return }
         let isNew = beginnings.withLock { beginnings in
-            defer { beginnings[event.in(.began)] = Beginning(end: .now + Self.time) }
+            let time = event.source.isImmediate ? Self.longestSleep : Self.time
+            defer { beginnings[event.in(.began)] = Beginning(end: .now + time) }
             return beginnings[event.in(.began)] == nil
         }
         guard isNew, !event.source.isImmediate else { return }
@@ -41,6 +44,18 @@ final class Latecomers: Sendable {
         beginnings.withLock { $0[event.in(.began)]?.end = .now }
     }
 
+    /// A session has ended: its user may log in again at once.
+    func end(subject: String) {
+        beginnings.withLock { beginnings in
+            for event in beginnings.keys where event.subject == subject { beginnings[event]?.end = .now }
+        }
+    }
+
+    /// Whether mounts that come now are to be locked because of an event.
+    func lasts(_ event: SourceEvent) -> Bool {
+        beginnings.withLock { $0[event.in(.began)].map { $0.end > .now } ?? false }
+    }
+
     /// Forgets an event that no thread watches.
     func forget(_ event: SourceEvent) {
         beginnings.withLock { $0[event.in(.began)] = nil }
@@ -49,22 +64,23 @@ final class Latecomers: Sendable {
     /// Whether an event means this mount: all when it begins, and later those that were not there.
     func means(_ mount: ServedMount, _ event: SourceEvent) -> Bool {
         beginnings.withLock { beginnings in
-            let isNew = beginnings[event.in(.began)]?.known.insert(MountIdentity(mount)).inserted
-            return event.phase == .began || isNew == true
+            let isNew = beginnings[event.in(.began)]?.known.insert(MountIdentity(mount)).inserted == true
+            if event.phase == .began { return true }
+            return isNew && beginnings[event.in(.began)].map { $0.end > .now } ?? false
         }
     }
 
     private func watch(_ event: SourceEvent, _ again: @Sendable (SourceEvent) -> Void) {
         let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY)
-        var looks = false
+        // The mounts may have changed before the table was open. A daemon listens some time after its mount is there:
+        // so from a change on there are looks to the end.
+        var hasChanged = true
         while !isOver(event) {
+            if hasChanged { again(event.in(.lasts)) }
             let ready = try? Poll.readable([], changing: table.map { [$0] } ?? [], timeout: Self.interval)
-            let hasChanged = ready?.isEmpty != true
-            // A daemon listens a moment after its mount is there: so there is one look more.
-            if hasChanged || looks { again(event.in(.lasts)) }
-            looks = hasChanged
+            hasChanged = hasChanged || ready?.isEmpty != true
             // Mounts may change all the time.
-            if hasChanged { _ = usleep(100_000) }
+            if ready?.isEmpty != true { _ = usleep(100_000) }
         }
     }
 

@@ -32,8 +32,10 @@ public struct Logind: Sendable {
         case event(SourceEvent)
         /// A new session, about which logind has to be asked.
         case learn(session: String)
-        /// The machine has woken up, or goes on: the next sleep must be delayed, too.
+        /// The machine has woken up: the next sleep must be delayed, too.
         case woken
+        /// A shutdown was cancelled: the next one must be delayed, too.
+        case shutdownCancelled
         /// logind is there again, or gone: all is asked anew.
         case restarted
     }
@@ -104,8 +106,7 @@ public struct Logind: Sendable {
             return [.event(SourceEvent(.sleep, user: user))]
         case (Self.manager, "PrepareForShutdown"):
             guard let begins = signal.body.first?.boolean else { return [] }
-            // One that was cancelled: the next one must be delayed, too.
-            return [begins ? .event(SourceEvent(.shutdown, user: user)) : .woken]
+            return [begins ? .event(SourceEvent(.shutdown, user: user)) : .shutdownCancelled]
         case (Self.sessionInterface, "Lock"): return event(.sessionLock, .began, signal.path)
         case (Self.sessionInterface, "Unlock"):
             // Only a wish: what shows the screen says by LockedHint whether it is unlocked.

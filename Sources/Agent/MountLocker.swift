@@ -36,7 +36,8 @@ final class MountLocker: Sendable {
     ) -> [LockOutcome] {
         let begins = event.phase == .began
         if event.source == .sleep, begins { woke() }
-        let patience = event.source.isImmediate ? Self.patienceAtOnce : Self.patience
+        // Of all users some may have any number of daemons that do not answer: an end waits for its beginning.
+        let patience = event.source.isImmediate || event.user == nil ? Self.patienceAtOnce : Self.patience
         let results = visit(event.user, within: patience) { [self] mount in
             // What a source has begun it may end, also if it was switched off meanwhile.
             if event.phase == .ended { return end(mount, event) }

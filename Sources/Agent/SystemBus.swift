@@ -54,7 +54,10 @@ struct SystemBus {
                     lookAgain(bus, &state)
                     findMissing(bus, &state)
                 }
-                while let path = state.leaders.next() { carryOut(state.logind.end(path), bus, &state) }
+                while let path = state.leaders.next() {
+                    agent.forget(session: path)
+                    carryOut(state.logind.end(path), bus, &state)
+                }
                 continue
             }
             guard state.senders.believe(received.header, bus) else {
@@ -69,7 +72,10 @@ struct SystemBus {
             let signal = received.whole()
             state.senders.note(signal)
             if let path = state.logind.unknownSession(of: signal) { learn(path, bus, &state) }
-            if signal.member == "SessionRemoved", let path = signal.body.last?.string { state.leaders.forget(path) }
+            if signal.member == "SessionRemoved", let path = signal.body.last?.string {
+                state.leaders.forget(path)
+                agent.forget(session: path)
+            }
             carryOut(state.logind.handle(signal), bus, &state)
         }
     }
@@ -108,6 +114,9 @@ struct SystemBus {
                 state.delays = delay(bus)
                 agent.woke()
                 agent.tell(.notLockedBeforeSleep(state.unfinished))
+                state.unfinished = []
+            case .shutdownCancelled:
+                state.delays = delay(bus)
                 state.unfinished = []
             case .restarted: ask(bus, &state)
             }

@@ -11,12 +11,10 @@ import Testing
     private let lid = SourceEvent(.lid, user: nil)
     private let screen = SourceEvent(.sessionLock, user: 1000, subject: "c1")
 
-    private func mount(_ instance: String, owner: UInt32 = 1000) throws -> ServedMount {
-        let status = Status(
-            state: .locking, mountPoint: "/mount", vault: "/vault", volume: "", device: 1, deviceKey: "software",
-            grace: 10, readOnly: false, version: "1", formatVersion: 1, pid: 1, instance: instance)
-        let client = ControlClient(connected: try UnixSocket.pair().0)
-        return ServedMount(client: client, status: status, owner: owner)
+    private func mount(
+        _ instance: String, owner: UInt32 = 1000, _ state: Status.State = .locking, sequence: Int = 1
+    ) throws -> ServedMount {
+        try ServedMount.ofTest(instance, owner: owner, state, sequence: sequence)
     }
 
     @Test func `two sources at once ask over one connection, and the last takes it back`() throws {
@@ -40,9 +38,38 @@ import Testing
         #expect(table.leave(lid, mine) === mine.client)
     }
 
+    @Test func `what was wanted before a person has unlocked the mount does not count`() throws {
+        let logout = SourceEvent(.logout, user: 1000)
+        _ = table.join(logout, try mount("a", .unlocked, sequence: 4))
+        let later = try mount("a", .unlocked, sequence: 6)
+        #expect(table.join(screen, later) === later.client)
+        #expect(table.leave(screen, later) === later.client)
+    }
+
+    @Test func `two sources that find it unlocked at the same time both count`() throws {
+        let first = try mount("a", .unlocked, sequence: 4)
+        _ = table.join(lid, first)
+        #expect(table.join(screen, try mount("a", .unlocked, sequence: 4)) === first.client)
+        #expect(table.leave(screen, first) == nil)
+        #expect(table.leave(lid, first) === first.client)
+    }
+
     @Test func `another daemon in the place of one that has ended has no lock`() throws {
         let (old, new) = (try mount("a"), try mount("b"))
         _ = table.join(lid, old)
         #expect(table.leave(lid, new) == nil)
+    }
+}
+
+extension ServedMount {
+    /// Of a daemon that is not there.
+    static func ofTest(
+        _ instance: String, owner: UInt32 = 1000, _ state: Status.State = .locking, sequence: Int = 1
+    ) throws -> ServedMount {
+        let status = Status(
+            state: state, mountPoint: "/mount", vault: "/vault", volume: "", device: 1, deviceKey: "software",
+            grace: 10, readOnly: false, version: "1", formatVersion: 1, pid: 1, instance: instance, sequence: sequence)
+        let client = ControlClient(connected: try UnixSocket.pair().0)
+        return ServedMount(client: client, status: status, owner: owner)
     }
 }

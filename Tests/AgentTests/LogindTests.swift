@@ -95,7 +95,7 @@ import Testing
         #expect(logind.handled(manager("PrepareForSleep", .boolean(true))) == event(.sleep, .began))
         #expect(logind.handled(manager("PrepareForSleep", .boolean(false))) == [.woken])
         #expect(logind.handled(manager("PrepareForShutdown", .boolean(true))) == event(.shutdown, .began))
-        #expect(logind.handled(manager("PrepareForShutdown", .boolean(false))) == [.woken])
+        #expect(logind.handled(manager("PrepareForShutdown", .boolean(false))) == [.shutdownCancelled])
         var machine = self.logind(user: nil)
         #expect(machine.handled(manager("PrepareForSleep", .boolean(true))) == event(.sleep, .began, nil))
     }

@@ -11,8 +11,10 @@ import Testing
             vault: "/vault", volume: "", device: 1, deviceKey: "software", grace: number, readOnly: false,
             version: "1", formatVersion: 1, pid: 1, freezeTimeout: number, changed: number, lockWhenIdle: number,
             rotation: Rotation(phase: .renewing, done: number), forgetAfter: number, forgetTime: number)
+        status.instance = String(repeating: "x", count: 500_000)
         status.refusals = Refusals(count: 1, lastReason: "", last: number)
         let bounded = status.bounded
+        #expect(bounded.instance == nil)
         let times = [
             bounded.graceRemaining, bounded.deadline, bounded.lastLockDuration, bounded.grace, bounded.freezeTimeout,
             bounded.changed, bounded.lockWhenIdle, bounded.forgetAfter, bounded.forgetTime, bounded.refusals?.last,

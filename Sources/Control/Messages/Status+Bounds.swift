@@ -2,8 +2,10 @@
 extension Status {
     /// 30,000 years, in seconds.
     private static let longest = 1e12
+    private static let longestInstance = 32
 
-    /// The same with numbers that can be computed with: times of at most 30,000 years, fractions from 0 to 1.
+    /// The same with numbers that can be computed with: times of at most 30,000 years, fractions from 0 to 1. An
+    /// instance that is longer than a daemon's is none.
     var bounded: Status {
         var status = self
         for time in [
@@ -12,6 +14,7 @@ extension Status {
         ] as [WritableKeyPath<Status, Double?>] {
             status[keyPath: time] = self[keyPath: time].map { min(max($0, 0), Self.longest) }
         }
+        if let instance, instance.utf8.count > Self.longestInstance { status.instance = nil }
         status.grace = min(max(grace, 0), Self.longest)
         if let rotation { status.rotation?.done = min(max(rotation.done, 0), 1) }
         if let refusals { status.refusals?.last = min(max(refusals.last, 0), Self.longest) }
