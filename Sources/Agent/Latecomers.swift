@@ -17,13 +17,14 @@ final class Latecomers: Sendable {
     private static let time = Duration.seconds(10)
     /// A sleep lasts until the machine has woken up.
     private static let longestSleep = Duration.seconds(1_000_000_000)
-    private static let interval = Duration.milliseconds(500)
+    /// In microseconds.
+    private static let interval: UInt32 = 500_000
 
     /// By the event that began. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let beginnings = Mutex<[SourceEvent: Beginning]>([:])
 
-    /// Notes that an event begins, and watches the mounts for a while: `again` gets the same event in the phase `lasts`
-    /// when there are others. There is one thread for each source and session, however often it begins and ends.
+    /// Notes that an event begins. For a while `again` gets the same event in the phase `lasts`, for mounts that are
+    /// new. There is one thread for each source and session, however often it begins and ends.
     func begin(_ event: SourceEvent, again: @escaping @Sendable (SourceEvent) -> Void) {
         // A person may log in again at once.
         guard event.source != .logout else { return }
@@ -71,16 +72,10 @@ final class Latecomers: Sendable {
     }
 
     private func watch(_ event: SourceEvent, _ again: @Sendable (SourceEvent) -> Void) {
-        let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY)
-        // The mounts may have changed before the table was open. A daemon listens some time after its mount is there:
-        // so from a change on there are looks to the end.
-        var hasChanged = true
+        // The kernel tells when there is a mount, but a daemon listens some time after that: so the daemons are asked.
         while !isOver(event) {
-            if hasChanged { again(event.in(.lasts)) }
-            let ready = try? Poll.readable([], changing: table.map { [$0] } ?? [], timeout: Self.interval)
-            hasChanged = hasChanged || ready?.isEmpty != true
-            // Mounts may change all the time.
-            if ready?.isEmpty != true { _ = usleep(100_000) }
+            _ = usleep(Self.interval)
+            if lasts(event) { again(event.in(.lasts)) }
         }
     }
 
