@@ -1,6 +1,7 @@
 #include "child.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -33,6 +34,10 @@ static bool become(const struct child *child) {
     // The way back must be closed.
     if (child->user != 0 && child->becomes_user && syscall(CALL(setresuid), -1, 0, -1) == 0) return false;
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    // The inheritable ones of the login stay over setresuid(2).
+    struct __user_cap_header_struct version = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (child->user != 0 && child->becomes_user && syscall(SYS_capset, &version, none) != 0) return false;
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
