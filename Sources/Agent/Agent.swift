@@ -124,7 +124,7 @@ extension Agent {
         locker.woke()
         let sleep = SourceEvent(.sleep, .lasts, user: user)
         let look: @Sendable () -> Void = { [self] in
-            carryOut(sleep)
+            tell(.notLockedBeforeSleep(carryOut(sleep).filter(\.isFailed)))
             latecomers.forget(sleep)
         }
         do throws(Errno) { try startThread(look) } catch { look() }

@@ -23,7 +23,10 @@ final class SettingsReader: Sendable {
     /// as it was last.
     var current: AgentSettings {
         guard let answer = awaited() else { return safest }
-        _ = try? Poll.readable([answer.wakeup.readable], timeout: Self.patience)
+        // An event that comes late in a reading waits for the rest of the time alone. If it cannot wait, the safest
+        // settings count.
+        let left = max(answer.begin + Self.patience - .now, .zero)
+        _ = try? Poll.readable([answer.wakeup.readable], timeout: left)
         return answer.settings ?? safest
     }
 
@@ -61,6 +64,7 @@ final class SettingsReader: Sendable {
 
     private final class Answer: Sendable {
         let wakeup: Wakeup
+        let begin = ContinuousClock.now
         private let given = Mutex<AgentSettings?>(nil)
 
         init() throws(Errno) { wakeup = try Wakeup() }

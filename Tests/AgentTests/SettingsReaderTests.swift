@@ -43,7 +43,7 @@ import Testing
 
         func once(_ body: @escaping @Sendable (SettingsReader) -> Void) {
             guard let reader = reader.withLock({ $0.take() }) else { return }
-            try? startThread { body(reader) }
+            do throws(Errno) { try startThread { body(reader) } } catch { Issue.record("no second thread: \(error)") }
         }
     }
 }

@@ -6,7 +6,6 @@
 //
 // foreign silent FOLDER COUNT: makes COUNT sockets there, as daemons have them, that let each program connect and never
 // answer. It prints a line when all are there.
-#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -100,7 +100,7 @@ extension MountTests {
                 """, user: 61_265)
         }
 
-        /// What has happened in the grace meanwhile keeps the agent from taking nothing back.
+        /// What happens in the grace does not keep the agent from taking its lock back.
         @Test func aGraceThatHasChanged() throws {
             try run(
                 """
@@ -135,6 +135,10 @@ extension MountTests {
                 hint IdleHint true; tries heard idle; hint IdleHint false
                 is locking
                 hint LockedHint false; tries is unlocked
+                # A source that is switched off in the grace that it has begun.
+                hint IdleHint true; tries is locking
+                printf '[agent]\\noff = ["idle"]\\n' >> .config/latchkey/config.toml
+                hint IdleHint false; tries is unlocked
                 """, user: 61_266)
         }
 

@@ -207,8 +207,8 @@ extension MountTests {
                 """, user: 61_253)
         }
 
-        /// A grace that another client has begun cannot be taken back by it after the agent wants the lock, too; and a
-        /// deep lock that a sleep finishes is a lock.
+        /// A grace that another client has begun is not taken back by it alone, as long as the agent wants the lock;
+        /// and a deep lock that a sleep finishes is a lock.
         @Test func otherClientsLocks() throws {
             try run(
                 """
