@@ -186,7 +186,8 @@ class Scenario:
         """What the agent says of a source."""
         lines = self.session.run("latchkey", "agent", "--status").splitlines()
         (line,) = [line for line in lines if line.split()[:1] == [source]]
-        return line
+        # The widths of the columns depend on the other lines.
+        return " ".join(line.split())
 
     def locks(self, source: str, act: Callable[[], None]) -> None:
         """The act begins a grace, at the end of which all vaults are locked."""
