@@ -13,6 +13,8 @@ import VaultNames
 final class LoginUnlocking: Sendable {
     private let passcode: Secret
     private let vaults: [LoginVault]
+    /// Before the passcode is read: what the agent hears later ends the waiting.
+    private let begin = Date.now
     /// The vaults that need no further try. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let settled = Mutex<Set<VaultName>>([])
 
@@ -45,17 +47,16 @@ final class LoginUnlocking: Sendable {
     /// is over, or the user's agent hears that vaults are to be locked.
     func tryAll(while host: pid_t) {
         let clock = ContinuousClock()
-        let begin = Date.now
         let end = clock.now + Self.patience
         let table = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY)
-        while !isLockWanted(since: begin), !tryAll(), clock.now < end, kill(host, 0) == 0 || Errno.current == .EPERM {
+        while !isLockWanted(), !tryAll(), clock.now < end, kill(host, 0) == 0 || Errno.current == .EPERM {
             _ = try? Poll.readable([], changing: table.map { [$0] } ?? [], timeout: Self.interval)
             // Mounts may change all the time.
             _ = usleep(50_000)
         }
     }
 
-    private func isLockWanted(since begin: Date) -> Bool {
+    private func isLockWanted() -> Bool {
         let sources = AgentFiles().read()?.sources ?? []
         guard let heard = sources.first(where: { $0.lastFired ?? 0 > begin.timeIntervalSince1970 }) else {
             return false

@@ -87,12 +87,14 @@ extension MountTests {
                 printf 'unlock-at-login = true\\n' >> .config/latchkey/config.toml
                 agent
                 login() { tr -d '\\n' < passcode | "$LATCHKEY" ---login unlock-later $$ & helper=$!; }
+                # waits: whether it has read the passcode, into locked memory.
+                waits() { grep -q '^VmLck:.* [1-9]' "/proc/$helper/status"; }
                 login
                 latchkey mount later
                 wait $helper
                 open later
                 latchkey close later
-                login
+                login; tries waits
                 hint LockedHint true; tries heard session-lock
                 latchkey mount later
                 wait $helper
