@@ -81,6 +81,7 @@ let package = Package(
         // The vaults that a user has named: ~/.config/latchkey/config.toml.
         module("VaultNames", ["Format", "LockSources", "Posix", "TOML"]),
         module("Store", ["Posix"]),
+        module("Claims", ["Crypto", "Format", "Posix", "Store"]),
         module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
         module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
         module("Fuse", ["CFuse", "Posix"]),
@@ -92,7 +93,7 @@ let package = Package(
         module(
             "Administration",
             [
-                "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Posix", "Store", "Vault",
+                "Claims", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Posix", "Store", "Vault",
             ]),
         module(
             "Daemon",
@@ -222,6 +223,7 @@ let package = Package(
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
         tests("AgentTests", ["Agent", "Bus", "Control", "LockSources", "Posix", "TestSupport"]),
         tests("VaultNamesTests", ["VaultNames", "Format", "TestSupport"]),
+        tests("ClaimsTests", ["Claims", "Format"]),
         tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
         tests(
             "VaultTests",

@@ -1291,7 +1291,7 @@ def parse_key_file(text: str) -> bytes:
 
 
 RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.erased", b"lk.journal",
-                    b"lk.targets", b"lk.nameless")
+                    b"lk.targets", b"lk.nameless", b"lk.claims")
 RESERVED = (*RESERVED_IN_ROOT, b"lk.dir", b"lk.dir.new")
 
 

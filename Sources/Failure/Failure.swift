@@ -110,6 +110,11 @@ public enum Failure: Error, Hashable, Codable, Sendable {
 
     /// Another process has the vault open.
     case vaultInUse
+    /// According to the vault's claims, another machine works with it. `host`: its name, if the keys that release it
+    /// are here; `renewed`: when it last said so, in seconds since 1970 by its own clock.
+    case claimed(host: String?, renewed: UInt64?)
+    /// The user, or the end of the command that has started it, has ended the wait for another machine's claim.
+    case claimGivenUp
     /// Another vault with the same volume ID, such as a copy of this one, is mounted; `socket` is its daemon's.
     case alreadyServed(socket: Path)
     /// The vault's files use something that this program does not support; `reason` says what.

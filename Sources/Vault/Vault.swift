@@ -53,6 +53,8 @@ public final class Vault: Sendable {
 
     /// Lock order: docs/ARCHITECTURE.md.
     private let checkpointObserver = Mutex<CheckpointObserver?>(nil)
+    /// Whether another process held the vault before and may still have its journal open.
+    let tookOver: Bool
     package let halfSize: UInt64
     /// Wakes the checkpointer, if there is one.
     let lowSpace = Mutex<Wakeup?>(nil)
@@ -75,16 +77,17 @@ public final class Vault: Sendable {
     ///
     /// - Parameters:
     ///   - minimumClass: the weakest class that a new entry gets, whatever its folder says.
+    ///   - tookOver: another process, perhaps on another machine, may still have the journal open.
     ///   - halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for the
     ///     usual size.
     public convenience init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
-        minimumClass: ProtectionClass = .none, isReadOnly: Bool, halfSize: UInt64? = nil
+        minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, halfSize: UInt64? = nil
     ) {
         precondition(halfSize ?? Self.smallestHalfSize >= Self.smallestHalfSize)
         self.init(
             store: store, keys: keys, ring: ring, traits: traits, minimumClass: minimumClass, isReadOnly: isReadOnly,
-            isPrivileged: Process.isPrivileged, halfSize: halfSize ?? Journal.usualHalfSize)
+            tookOver: tookOver, isPrivileged: Process.isPrivileged, halfSize: halfSize ?? Journal.usualHalfSize)
     }
 
     /// The smallest size of a journal's half, in bytes: it holds all that one change can write at once.
@@ -92,7 +95,7 @@ public final class Vault: Sendable {
 
     init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
-        minimumClass: ProtectionClass = .none, isReadOnly: Bool, isPrivileged: Bool,
+        minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, isPrivileged: Bool,
         halfSize: UInt64 = Journal.usualHalfSize
     ) {
         self.halfSize = halfSize
@@ -101,6 +104,7 @@ public final class Vault: Sendable {
         self.ring = ring
         self.traits = traits
         self.isReadOnly = isReadOnly
+        self.tookOver = tookOver
         self.minimumClass = minimumClass
         self.isPrivileged = isPrivileged
     }

@@ -12,8 +12,8 @@ public struct DeviceKeyRebinding: ~Copyable {
     private let keybag: OpenKeybag
 
     /// Locks the vault for this process.
-    public init(of kept: KeptDeviceKey, to kind: DeviceKeyKind) throws(Failure) {
-        let folder = try VaultFolder(kept.vault)
+    public init(of kept: KeptDeviceKey, to kind: DeviceKeyKind, _ claim: ClaimOptions) throws(Failure) {
+        let folder = try VaultFolder(kept.vault, claim)
         let key = try kept.load()
         // The temporary file of a killed attempt may hold the key.
         DeviceKeyFile.removeOrphan(of: kept.path)

@@ -13,8 +13,10 @@ public struct FolderSlots: SlotHolder {
     public let vault: Path
     public var mountPoint: Path? { nil }
 
-    public init(_ vault: AbsolutePath, deviceKeyPath: Path?) throws(Failure) {
-        let folder = try VaultFolder(vault)
+    public init(
+        _ vault: AbsolutePath, deviceKeyPath: Path?, _ claim: ClaimOptions = ClaimOptions()
+    ) throws(Failure) {
+        let folder = try VaultFolder(vault, claim)
         self.folder = folder
         self.vault = vault.path
         let volume = try OpenKeybag.inspect(folder.store).volume

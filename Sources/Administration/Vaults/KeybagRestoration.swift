@@ -24,7 +24,7 @@ public struct KeybagRestoration: ~Copyable {
     }
 
     private static func check(
-        _ backup: borrowing OpenedBackup, opensRootOf store: DirectoryStore
+        _ backup: borrowing OpenedBackup, opensRootOf store: any Store
     ) throws(Failure) {
         let keys = try backup.volumeKeys()
         let settings = backup.settings

@@ -126,7 +126,7 @@ public struct VaultCreation: Sendable {
         }
     }
 
-    private static func names(in store: DirectoryStore, _ folder: FreshFolder) throws(Failure) -> [Name] {
+    private static func names(in store: any Store, _ folder: FreshFolder) throws(Failure) -> [Name] {
         do {
             return try store.entries(of: store.root).map(\.name)
         } catch {
@@ -134,7 +134,7 @@ public struct VaultCreation: Sendable {
         }
     }
 
-    private static func probe(_ store: DirectoryStore, _ folder: FreshFolder) throws(Failure) -> StoreTraits {
+    private static func probe(_ store: any Store, _ folder: FreshFolder) throws(Failure) -> StoreTraits {
         let traits: StoreTraits
         do {
             traits = try StoreTraits.probe(store)

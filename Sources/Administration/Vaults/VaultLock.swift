@@ -9,17 +9,30 @@ import Store
 /// order: docs/ARCHITECTURE.md.
 public final class VaultLock: Sendable {
     private let file: Descriptor?
+    /// False if the store cannot lock, or there is nothing to lock.
+    let isHeld: Bool
 
-    /// - Parameter readOnly: changes nothing. If the file is missing, as in a copy of a vault, no other process is
-    ///   locked out.
+    /// - Parameters:
+    ///   - readOnly: changes nothing. If the file is missing, as in a copy of a vault, no other process is locked out.
+    ///   - needsLock: whether a store that cannot lock is an error.
     /// - Throws: `EWOULDBLOCK` if another process has the vault.
-    public init(of store: any Store, readOnly: Bool = false) throws(Errno) {
+    public init(of store: any Store, readOnly: Bool = false, needsLock: Bool = true) throws(Errno) {
         do {
             file = try Self.open(in: store, readOnly: readOnly)
         } catch .ENOENT where readOnly {
             file = nil
         }
-        if let file { try store.lockExclusively(file) }
+        guard let file else {
+            isHeld = false
+            return
+        }
+        do throws(Errno) {
+            try store.lockExclusively(file)
+            isHeld = true
+        } catch {
+            guard !needsLock, [.ENOSYS, .EOPNOTSUPP, .ENOLCK].contains(error) else { throw error }
+            isHeld = false
+        }
     }
 
     private static func open(in store: any Store, readOnly: Bool) throws(Errno) -> Descriptor {

@@ -45,6 +45,13 @@ public struct Configuration: Sendable {
     public var readiness: Descriptor?
     /// Describes a failure that has no error of its own in the control interface.
     public var words: @Sendable (Failure) -> String = { "\($0)" }
+    /// How long the daemon may change the vault without a look at its claim; nil for the usual time, and to renew the
+    /// claim only on a store that is not local.
+    public var lease: Duration?
+    /// Whether to take the vault over from another machine without waiting.
+    public var takesOver = false
+    /// Called once if the daemon waits for another machine's claim, as `ClaimOptions.waiting`.
+    public var waiting: @Sendable (String?, Int) -> Void = { _, _ in }
     /// Number of threads that serve requests.
     public var threads = 16
 

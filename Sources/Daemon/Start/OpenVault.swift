@@ -13,37 +13,34 @@ import Posix
 import Store
 import Vault
 
-/// A vault before it is mounted: locked for this process (`lk.lock`), its keybag opened with the device key.
+/// A vault before it is mounted: held by this process, its keybag opened with the device key.
 struct OpenVault: Sendable {
     let store: any Store
-    let lock: VaultLock
+    let hold: VaultHold
     let keybag: OpenKeybag
     let deviceKeyPath: Path
 
     /// The volume ID in hexadecimal.
     var volume: String { "\(keybag.volume)" }
 
-    init(_ configuration: Configuration) throws(Failure) {
+    init(_ configuration: Configuration, _ claim: ClaimOptions) throws(Failure) {
+        let folder: DirectoryStore
         do {
-            store = try DirectoryStore(path: configuration.vault)
+            folder = try DirectoryStore(path: configuration.vault)
         } catch {
             switch error {
             case .ENOENT, .ENOTDIR: throw .notAVault
             default: throw .io(error, doing: "open \(configuration.vault)")
             }
         }
-        let identifier = try OpenKeybag.inspect(store).volume
-        do {
-            lock = try VaultLock(of: store)
-        } catch {
-            switch error {
-            case .EWOULDBLOCK: throw .vaultInUse
-            default: throw .io(error, doing: "lock \(configuration.vault)")
-            }
-        }
+        let identifier = try OpenKeybag.inspect(folder).volume
+        hold = try VaultHold(
+            folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
+        store = hold.store
         deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
         keybag = try OpenKeybag.open(
             in: store, deviceKey: try DeviceKeyLocation.load(path: deviceKeyPath), readOnly: configuration.readOnly)
+        hold.tellHost(keybag.keys)
     }
 
     /// Logs a warning if other users may use the device key.
@@ -91,7 +88,8 @@ struct OpenVault: Sendable {
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
-            minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly)
+            minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,
+            tookOver: hold.tookOver)
         if let rootClass = configuration.rootClass { try setRootClass(rootClass, of: vault, policy) }
         let bare = try configuration.guardsMountPoint ? Self.barePoint(configuration.mountPoint) : nil
         // If the folder cannot be prepared, the mount fails and says why.

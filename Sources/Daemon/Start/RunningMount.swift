@@ -13,20 +13,20 @@ import Store
 import Synchronization
 import Vault
 
-/// A mounted vault and what belongs to it in the daemon: the flock(2) on the vault, the lock, the signals and the
+/// A mounted vault and what belongs to it in the daemon: the hold on the vault, the lock, the signals and the
 /// control socket.
 final class RunningMount: Sendable {
     /// Nil once the mount has ended. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let vaultLock: Mutex<VaultLock?>
+    private let hold: Mutex<VaultHold?>
     private let mount: VaultMount
     private let service: MountService
     private let server: ControlServer
     private let log: Logger
 
     private init(
-        vaultLock: VaultLock, mount: VaultMount, service: MountService, server: ControlServer, log: Logger
+        hold: VaultHold, mount: VaultMount, service: MountService, server: ControlServer, log: Logger
     ) {
-        self.vaultLock = Mutex(vaultLock)
+        self.hold = Mutex(hold)
         self.mount = mount
         self.service = service
         self.server = server
@@ -46,7 +46,7 @@ final class RunningMount: Sendable {
         exit: @escaping @Sendable () -> Void
     ) throws(Failure) -> RunningMount {
         let policy = try PolicyInForce(configuration)
-        let opened = try OpenVault(configuration)
+        let opened = try OpenVault(configuration, Self.claim(configuration, signals, log))
         try policy.check(opened.keybag, configuration)
         var keys: ClassKeys?
         if let unlock = configuration.unlock {
@@ -108,11 +108,37 @@ final class RunningMount: Sendable {
                 throw error
             }
             reserved?.giveBack()
-            return RunningMount(vaultLock: opened.lock, mount: mount, service: service, server: server, log: log)
+            return RunningMount(hold: opened.hold, mount: mount, service: service, server: server, log: log)
         } catch {
             reserved?.giveBack()
             throw mount.unmountUnserved(because: error)
         }
+    }
+
+    /// How the vault is claimed: a signal, or the end of the command that has started the daemon, ends the wait.
+    private static func claim(
+        _ configuration: Configuration, _ signals: SignalDescriptor, _ log: Logger
+    ) -> ClaimOptions {
+        var options = ClaimOptions()
+        options.lease = configuration.lease
+        options.takesOver = configuration.takesOver
+        options.waiting = { host, seconds in
+            log.notice(
+                "another machine has not released the vault: waiting whether it still uses it",
+                metadata: ["machine": "\(Printable(host ?? "unknown"))", "seconds": "\(seconds)"])
+            configuration.waiting(host, seconds)
+        }
+        options.pause = { time in
+            guard let signalled = try? Poll.readable([signals.descriptor], timeout: time), signalled.isEmpty else {
+                return false
+            }
+            do { try configuration.checkIsAwaited() } catch { return false }
+            return true
+        }
+        options.lost = {
+            log.error("another machine has taken the vault over: nothing can be read or written here any more")
+        }
+        return options
     }
 
     private static func serve(
@@ -142,7 +168,7 @@ final class RunningMount: Sendable {
         log.notice("unmounted")
         // In this order: a client takes the end of its connection for the end of the daemon, and may mount again at
         // once.
-        vaultLock.withLock { $0 = nil }
+        hold.withLock { $0 = nil }
         service.waitForUnmounts()
         server.stop()
     }

@@ -29,6 +29,8 @@ public enum BackingName: Hashable, Sendable {
     public static let targets = "lk.targets"
     /// A folder in the root, for open files without a name.
     public static let nameless = "lk.nameless"
+    /// A folder in the root, for the records of who works with the vault.
+    public static let claims = "lk.claims"
     public static let longTargetPrefix = "lk.target."
     /// The beginning of the name of a directory that a crash has left without a record; such a name is foreign.
     public static let lostPrefix = "lk.lost."
@@ -37,8 +39,10 @@ public enum BackingName: Hashable, Sendable {
     public static let removedPrefix = "lk.removed."
 
     private static let reservedNames: Set<[UInt8]> = Set(
-        [keybag, newKeybag, oldKeybag, lock, erased, journal, directoryRecord, newDirectoryRecord, targets, nameless]
-            .map { Array($0.utf8) })
+        [
+            keybag, newKeybag, oldKeybag, lock, erased, journal, directoryRecord, newDirectoryRecord, targets, nameless,
+            claims,
+        ].map { Array($0.utf8) })
     private static let longPrefixBytes = Array(longPrefix.utf8)
     private static let sidecarSuffixBytes = Array(sidecarSuffix.utf8)
     private static let temporaryPrefixBytes = Array(temporaryPrefix.utf8)

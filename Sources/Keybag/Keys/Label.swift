@@ -8,6 +8,7 @@ enum Label {
     static let bindings = Array("latchkey places".utf8)
     static let journal = Array("latchkey journal".utf8)
     static let summaries = Array("latchkey summaries".utf8)
+    static let claims = Array("latchkey claims".utf8)
 
     static let fileKey = Array("latchkey file key".utf8)
     static let fileKeyB = Array("latchkey file key B".utf8)

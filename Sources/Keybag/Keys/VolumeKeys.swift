@@ -14,6 +14,7 @@ public final class VolumeKeys: Sendable {
     public let bindings: MessageAuthenticator
     public let journal: MessageAuthenticator
     public let summaries: MessageAuthenticator
+    public let claims: DeterministicCipher
 
     /// - Parameter volumeKey: 32 bytes.
     public init(volumeKey: borrowing Secret, volume: VolumeIdentifier) throws(CryptoError) {
@@ -28,6 +29,7 @@ public final class VolumeKeys: Sendable {
         bindings = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.bindings))
         journal = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.journal))
         summaries = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.summaries))
+        claims = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.claims, count: 64))
     }
 }
 

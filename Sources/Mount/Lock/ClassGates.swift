@@ -152,11 +152,3 @@ private final class Gate: Sendable {
         }
     }
 }
-
-extension Duration {
-    /// Whole nanoseconds; an Int64 holds 292 years of them.
-    fileprivate var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-    }
-}

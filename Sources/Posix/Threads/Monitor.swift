@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A value under a lock, with a condition on which threads wait for its change.
@@ -41,6 +42,25 @@ package final class Monitor<Value>: @unchecked Sendable {
         while true {
             if let result = body(&value) { return result }
             unsafe pthread_cond_wait(condition, mutex)
+        }
+    }
+
+    /// Likewise, but returns nil after so long: by the clock that stops while the machine is suspended.
+    ///
+    /// Source: pthread_cond_clockwait(3), CLOCK_MONOTONIC.
+    @discardableResult
+    package func wait<Result>(atMost time: Duration, _ body: (inout Value) -> Result?) -> Result? {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &now)
+        let (seconds, attoseconds) = (.seconds(now.tv_sec) + .nanoseconds(now.tv_nsec) + time as Duration).components
+        let end = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            if unsafe lk_condition_wait(condition, mutex, end) == ETIMEDOUT {
+                return body(&value)
+            }
         }
     }
 

@@ -14,6 +14,14 @@ public enum BootClock {
     }
 }
 
+extension Duration {
+    /// Whole nanoseconds; an Int64 holds 292 years of them.
+    package var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}
+
 /// A one-shot timer on the boot clock, as a descriptor to wait for.
 ///
 /// Any thread may arm and disarm it while another waits for it.

@@ -39,7 +39,7 @@ extension Vault {
                 // Above all epochs that the last session can have used: its records are never taken for new ones.
                 head.nextEpoch += 1 << 32
             }
-            file = old.file
+            file = try tookOver && old.head.opened != 0 ? newJournal(head, insteadOf: old.file) : old.file
         } else {
             file = try makeJournal(head)
         }
@@ -63,12 +63,24 @@ extension Vault {
         files.forgetDirty()
     }
 
+    /// Another file under the name of the journal: a write of the last session that is still on its way to the store
+    /// goes to the old one. What was in that is in place, and durable.
+    private func newJournal(_ head: JournalHead, insteadOf old: Descriptor) throws(VaultError) -> Descriptor {
+        do throws(VaultError) { return try makeJournal(head) } catch {
+            switch error {
+            // A full disk is no reason not to mount: the user may want to delete something.
+            case .system(.ENOSPC), .system(.EDQUOT): return old
+            default: throw error
+            }
+        }
+    }
+
     private func makeJournal(_ head: JournalHead) throws(VaultError) -> Descriptor {
         try backing { () throws(Errno) in
             try writeWholeFile(
                 JournalHead.signed(head, keys)
                     + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount),
-                at: .journal, in: store.root)
+                at: .journal, in: store.root, replacing: .journal)
             try store.synchronize(store.root, dataOnly: false)
             return try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
         }

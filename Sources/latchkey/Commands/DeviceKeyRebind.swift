@@ -47,7 +47,7 @@ extension DeviceKeyCommand {
             let kind: DeviceKeyKind = kind == .software ? .software : .tpm2(pcrs.pcrs ?? kept.kind.pcrs)
             try strength.policy.check(isGuarded: kind != .software)
             let rebinding = try withKeybag(of: vault) { () throws(Failure) in
-                try DeviceKeyRebinding(of: kept, to: kind)
+                try DeviceKeyRebinding(of: kept, to: kind, .ofCommand)
             }
             if rebinding.needsPasscode {
                 try run(rebinding, isGuarded: kind != .software)

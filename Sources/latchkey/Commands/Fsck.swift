@@ -65,7 +65,7 @@ struct Fsck: ParsableCommand {
                 try: "latchkey unmount \(mounted.quoted)")
         }
         let folder = try withKeybag(of: path.path) { () throws(Failure) in
-            try VaultFolder(path, readOnly: !repair)
+            try VaultFolder(path, readOnly: !repair, .ofCommand)
         }
         let hasNoPasscode = (try? OpenKeybag.inspect(folder.store))?.hasNoPasscode ?? false
         let isUnlocked = unlock || credential.isGiven || hasNoPasscode

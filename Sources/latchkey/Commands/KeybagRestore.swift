@@ -35,7 +35,7 @@ extension KeybagCommand {
             let bytes = try contents()
             let word = try VaultWord(vault, destroys: true)
             let path = try folderOfVault(word.vaultPath)
-            let folder = try withKeybag(of: path.path) { () throws(Failure) in try VaultFolder(path) }
+            let folder = try withKeybag(of: path.path) { () throws(Failure) in try VaultFolder(path, .ofCommand) }
             let passphrase = try passphrase.source.read(.passphrase)
             let restoration = try withKeybag(of: vault) { () throws(Failure) in
                 try KeybagRestoration(of: bytes, passphrase, in: folder)

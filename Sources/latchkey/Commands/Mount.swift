@@ -89,6 +89,7 @@ struct Mount: ParsableCommand {
     var forgetAfter: ForgetTime?
 
     @OptionGroup var freeze: FreezeOptions
+    @OptionGroup var lease: LeaseOptions
 
     @Option(
         help: ArgumentHelp(
@@ -310,6 +311,7 @@ struct Mount: ParsableCommand {
         configuration.rootClass = classDefault?.protectionClass
         configuration.policyPath = strength.policy.policy
         freeze.apply(to: &configuration)
+        lease.apply(to: &configuration)
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
         configuration.words = { CommandError($0, of: vault.path).message.text }
@@ -348,7 +350,7 @@ struct Mount: ParsableCommand {
         if let lockWhenIdle { arguments += ["--lock-when-idle", "\(lockWhenIdle)"] }
         if let forgetAfter { arguments += ["--forget-after", Path(forgetAfter.text)] }
         if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: Path(file)).path] }
-        arguments += freeze.arguments.map { Path($0) }
+        arguments += freeze.arguments.map { Path($0) } + lease.arguments
         if let classDefault { arguments += ["--class-default", Path(classDefault.protectionClass.name)] }
         if guardMountPoint == true { arguments.append("--guard-mount-point") }
         arguments += options.flatMap { ["-o", Path($0)] }

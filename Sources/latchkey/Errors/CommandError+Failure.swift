@@ -192,6 +192,17 @@ extension CommandError {
             } else {
                 self.init(.failed, "\(subject.theVault) is mounted already", try: "latchkey status \(argument)")
             }
+        case .claimed(let host, let renewed):
+            let machine: Printable = host.map { "the machine \(Printable($0))" } ?? "another machine"
+            let last: Printable =
+                renewed.map { ", which last said so at \(Timespec(seconds: Int64(clamping: $0), nanoseconds: 0).date)" }
+                ?? ""
+            self.init(
+                .failed, "\(subject.theVault) is in use on \(machine)\(last)",
+                try: "latchkey unmount   (there)",
+                "latchkey mount --take-over \(argument) \(subject.point)   (if that machine uses it no more)")
+        case .claimGivenUp:
+            self.init(.failed, "the wait for another machine was ended")
         case .alreadyServed:
             self.init(
                 .failed,

@@ -47,7 +47,7 @@ enum LoginChange {
             holder = MountedSlots(mount)
         case .vault(let folder):
             holder = try words(vault) { () throws(Failure) in
-                try FolderSlots(folder, deviceKeyPath: vault.named.keyPath)
+                try FolderSlots(folder, deviceKeyPath: vault.named.keyPath, .withoutWaiting)
             }
         case .orphan: throw CommandError(.failed, "its daemon does not answer")
         }

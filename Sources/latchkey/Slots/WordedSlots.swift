@@ -16,7 +16,7 @@ struct WordedSlots {
         case .vault(let vault):
             self.init(
                 try withKeybag(of: vault.path) { () throws(Failure) in
-                    try FolderSlots(vault, deviceKeyPath: deviceKey)
+                    try FolderSlots(vault, deviceKeyPath: deviceKey, .ofCommand)
                 })
         case .orphan(let entry): throw SilentMount(entry).error
         }

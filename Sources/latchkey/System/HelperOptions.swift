@@ -24,7 +24,7 @@ struct HelperOptions {
     /// What the kernel shows of a FUSE mount, and mount(8) repeats at a remount.
     private static let shown = ["user_id=", "group_id=", "max_read=", "blksize="]
     private static let values = [
-        "grace", "lock-when-idle", "forget-after", "when-locked", "freeze-timeout", "device-key", "policy",
+        "grace", "lease", "lock-when-idle", "forget-after", "when-locked", "freeze-timeout", "device-key", "policy",
         "class-default",
     ]
     /// Those that unlock; `latchkey mount` asks for the passcode only with --unlock.

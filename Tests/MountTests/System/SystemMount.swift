@@ -40,7 +40,7 @@ private let prelude = """
         [ "$status" = "$wanted" ] || { echo "$* ended with $status: $(cat "$folder/errors")" >&2; return 1; }
     }
     tree() {
-        (cd "$vault" && find . -type f ! -name lk.journal ! -name lk.lock -printf '%s %T@ ' -exec sha256sum {} \\;) |
+        (cd "$vault" && find . -type f ! -name lk.journal ! -name lk.lock ! -path "*/lk.claims/*" -printf '%s %T@ ' -exec sha256sum {} \\;) |
             sort
     }
 

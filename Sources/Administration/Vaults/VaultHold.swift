@@ -1,0 +1,84 @@
+import Claims
+import Crypto
+public import Failure
+import Format
+import Glibc
+import Keybag
+import Posix
+public import Store
+
+/// A vault that is held by this process, against other processes of this machine and of others, while the object
+/// exists.
+public final class VaultHold: Sendable {
+    /// The vault's folder. Each change asks the claim first, if there is one.
+    public let store: any Store
+    /// Whether the claim of another machine was taken over, which had not released it.
+    public let tookOver: Bool
+    private let lock: VaultLock
+    private let claim: VaultClaim?
+
+    /// - Parameters:
+    ///   - readOnly: the vault is not changed.
+    ///   - makesLock: makes the file that is locked, if it is missing.
+    /// - Throws: `vaultInUse`, `claimed`, `claimGivenUp`, or `file` with `path`.
+    public init(
+        _ store: any Store, at path: Path, readOnly: Bool, makesLock: Bool, _ options: ClaimOptions
+    ) throws(Failure) {
+        let isLocal = StoreKind(of: store).isLocal
+        do {
+            lock = try VaultLock(of: store, readOnly: !makesLock, needsLock: isLocal)
+        } catch .EWOULDBLOCK {
+            throw .vaultInUse
+        } catch {
+            throw .file(error, doing: "lock", path: path)
+        }
+        claim = try Self.claim(store, at: path, readOnly: readOnly, isLocal: isLocal, hasLock: lock.isHeld, options)
+        tookOver = claim?.tookOver ?? false
+        self.store = claim.map { FencedStore(store, $0.fence) } ?? store
+    }
+
+    // Before the lock is given back: the next process has to find the claim released.
+    deinit { claim?.release() }
+
+    private static func claim(
+        _ store: any Store, at path: Path, readOnly: Bool, isLocal: Bool, hasLock: Bool, _ options: ClaimOptions
+    ) throws(Failure) -> VaultClaim? {
+        let keys = HostName(in: store)
+        // A folder without a keybag is not a vault, or not yet one, or not any more.
+        guard keys.isOfVault else { return nil }
+        var plan = VaultClaim.Plan(isLocal: isLocal, hasLock: hasLock)
+        plan.lease = options.lease
+        plan.takesOver = options.takesOver
+        plan.isReadOnly = readOnly
+        do throws(ClaimError) {
+            return try VaultClaim.take(
+                store, plan,
+                waiting: { holder, time in
+                    let seconds = time.components.seconds + (time.components.attoseconds > 0 ? 1 : 0)
+                    options.waiting(keys.opened(holder.sealedHost), Int(seconds))
+                }, pause: options.pause, lost: options.lost)
+        } catch {
+            switch error {
+            case .inUse(let holder) where holder.isSameMachine && holder.sealedHost == nil: throw .vaultInUse
+            case .inUse(let holder): throw .claimed(host: keys.opened(holder.sealedHost), renewed: holder.written)
+            case .givenUp: throw .claimGivenUp
+            case .damaged: throw .damaged(reason: "the epochs of its claims are used up")
+            case .system(let errno):
+                // Nothing can be written: not by this process either. Or there is no space, which a user may want to
+                // make; on a local store the lock suffices.
+                if errno == .EROFS { return nil }
+                let isForgiven = [.ENOSPC, .EDQUOT, .EACCES, .EPERM].contains(errno)
+                guard isForgiven, readOnly || (isLocal && hasLock) else {
+                    throw .file(errno, doing: "claim", path: path)
+                }
+                return nil
+            }
+        }
+    }
+
+    /// Tells other machines the name of this one, by a key of the volume.
+    public func tellHost(_ keys: VolumeKeys) {
+        guard let claim, let sealed = HostName.sealed(keys) else { return }
+        claim.name(sealedHost: sealed)
+    }
+}

@@ -1,0 +1,126 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+import Store
+
+/// `lk.claims`: a file for each claim, named by its epoch, and the question `ask`. Thread-safe.
+///
+/// The file of the next epoch is made with O_EXCL: of two processes that want it, one gets it. Each call opens what it
+/// needs by name, because some network stores show another client's changes only then.
+struct ClaimFolder: Sendable {
+    private let store: any Store
+    private let folder: Descriptor
+
+    static let name = Name(stringLiteral: BackingName.claims)
+    private static let question: Name = "ask"
+    /// How many claims stay beside the newest. A process that was stopped before it made one cannot get an epoch again
+    /// that others have used since.
+    private static let kept: UInt64 = 8
+
+    /// Makes the folder if there is none.
+    init(in store: any Store) throws(Errno) {
+        self.store = store
+        do throws(Errno) { folder = try Self.open(in: store) } catch {
+            guard error == .ENOENT else { throw error }
+            do throws(Errno) { try store.makeDirectory(Self.name, in: store.root, mode: 0o700) } catch {
+                guard error == .EEXIST else { throw error }
+            }
+            folder = try Self.open(in: store)
+        }
+    }
+
+    /// Nil if there is none.
+    init?(readingIn store: any Store) throws(Errno) {
+        self.store = store
+        do throws(Errno) { folder = try Self.open(in: store) } catch .ENOENT { return nil }
+    }
+
+    private static func open(in store: any Store) throws(Errno) -> Descriptor {
+        try store.open(name, in: store.root, O_RDONLY | O_DIRECTORY, mode: 0)
+    }
+
+    /// 16 hexadecimal digits.
+    private static func name(of epoch: UInt64) -> Name {
+        let digits = String(epoch, radix: 16)
+        return Name(bytes: Array((String(repeating: "0", count: 16 - digits.count) + digits).utf8))!
+    }
+
+    private static func epoch(of name: Name) -> UInt64? {
+        guard name.bytes.count == 16, let epoch = UInt64(String(decoding: name.bytes, as: UTF8.self), radix: 16),
+            self.name(of: epoch) == name
+        else { return nil }
+        return epoch
+    }
+
+    /// All epochs with a file, in no order.
+    func epochs() throws(Errno) -> [UInt64] {
+        let fresh = try Self.open(in: store)
+        return try store.entries(of: fresh).compactMap { Self.epoch(of: $0.name) }
+    }
+
+    func exists(_ epoch: UInt64) throws(Errno) -> Bool {
+        do throws(Errno) { _ = try store.status(of: Self.name(of: epoch), in: folder) } catch .ENOENT { return false }
+        return true
+    }
+
+    /// The bytes of a claim; nil if it is not there, or not whole.
+    func bytes(of epoch: UInt64) throws(Errno) -> [UInt8]? {
+        let file: Descriptor
+        do throws(Errno) {
+            file = try store.open(Self.name(of: epoch), in: folder, O_RDONLY | O_NONBLOCK, mode: 0)
+        } catch .ENOENT { return nil }
+        var bytes = [UInt8](repeating: 0, count: ClaimRecord.byteCount)
+        var elements = bytes.mutableSpan
+        var span = unsafe elements.mutableBytes
+        guard try store.read(file, into: &span, at: 0) == ClaimRecord.byteCount else { return nil }
+        return bytes
+    }
+
+    /// Nil if the bytes are not a claim of this epoch.
+    static func record(_ bytes: [UInt8]?, epoch: UInt64) -> ClaimRecord? {
+        guard let bytes, bytes.count == ClaimRecord.byteCount,
+            sha256(Array(bytes.dropLast(32))) == Array(bytes.suffix(32)),
+            let record = try? unsafe ClaimRecord(decoding: bytes.span.bytes), record.epoch == epoch
+        else { return nil }
+        return record
+    }
+
+    /// Makes the file of an epoch; EEXIST if another process has.
+    func make(_ record: ClaimRecord) throws(Errno) {
+        let file = try store.open(
+            Self.name(of: record.epoch), in: folder, O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK, mode: 0o600)
+        try write(record, to: file)
+        try store.synchronize(file, dataOnly: false)
+    }
+
+    /// Writes the claim anew; ENOENT if it is gone.
+    func renew(_ record: ClaimRecord) throws(Errno) {
+        try write(record, to: try store.open(Self.name(of: record.epoch), in: folder, O_WRONLY | O_NONBLOCK, mode: 0))
+    }
+
+    private func write(_ record: ClaimRecord, to file: Descriptor) throws(Errno) {
+        let encoded = record.encoded
+        let bytes = encoded + sha256(encoded)
+        try unsafe store.write(bytes.span.bytes, to: file, at: 0)
+    }
+
+    /// Removes what lies far enough before an epoch.
+    func removeClaims(before epoch: UInt64) {
+        for old in (try? epochs()) ?? [] where old < epoch && epoch - old > Self.kept {
+            try? store.unlink(Self.name(of: old), in: folder)
+        }
+    }
+
+    /// Asks the holder to renew its claim, which it may do only then.
+    func ask() throws(Errno) {
+        _ = try store.open(Self.question, in: folder, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
+    }
+
+    func isAsked() throws(Errno) -> Bool {
+        do throws(Errno) { _ = try store.status(of: Self.question, in: folder) } catch .ENOENT { return false }
+        return true
+    }
+
+    func endQuestion() { try? store.unlink(Self.question, in: folder) }
+}

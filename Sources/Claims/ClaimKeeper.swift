@@ -1,0 +1,101 @@
+import Format
+import Posix
+import Synchronization
+
+/// The thread that looks at this process's claim, renews it, and extends the lease.
+final class ClaimKeeper: Sendable {
+    let lease: Lease
+    private let folder: ClaimFolder
+    private let times: ClaimTimes
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let record: Mutex<ClaimRecord>
+    private let isStale = Atomic(false)
+    private let isStopped = Atomic(false)
+    private let isReleased = Atomic(false)
+    private let worker = Worker()
+    private let lost: @Sendable () -> Void
+
+    /// - Parameter lost: called once, from the thread, when another process has taken the vault over.
+    init(
+        _ record: ClaimRecord, in folder: ClaimFolder, _ times: ClaimTimes, lost: @escaping @Sendable () -> Void
+    ) throws(Errno) {
+        self.record = Mutex(record)
+        self.folder = folder
+        self.times = times
+        self.lost = lost
+        lease = try Lease(patience: times.patience)
+    }
+
+    /// Looks once, then starts the thread.
+    ///
+    /// - Throws: why it could not look, or not make the thread; ESTALE if another process has made the next claim.
+    func start() throws(Errno) {
+        try look()
+        if lease.isLost { throw .ESTALE }
+        try worker.start { self.run() }
+    }
+
+    private func run() {
+        var isUnknown = false
+        while !isStopped.load(ordering: .acquiring) {
+            lease.pause(atMost: isUnknown ? times.interval / 4 : times.interval)
+            guard !isStopped.load(ordering: .acquiring), !lease.isLost else { continue }
+            do throws(Errno) {
+                try look()
+                isUnknown = false
+            } catch {
+                // The lease ends, and changes wait, until a look succeeds.
+                isUnknown = true
+            }
+            if lease.isLost { lost() }
+        }
+    }
+
+    /// Has the claim written anew soon, with what `change` does to it.
+    func change(_ change: (inout ClaimRecord) -> Void) {
+        record.withLock { change(&$0) }
+        isStale.store(true, ordering: .releasing)
+        lease.stop()
+    }
+
+    private func look() throws(Errno) {
+        let start = BootClock.now
+        let epoch = record.withLock { $0.epoch }
+        guard try folder.exists(epoch), try !folder.exists(epoch + 1) else { return lease.lose() }
+        let isAsked = try folder.isAsked()
+        if record.withLock({ $0.renews }) || isAsked || isStale.exchange(false, ordering: .acquiringAndReleasing) {
+            let renewed = record.withLock { record in
+                record.renewals &+= 1
+                record.written = UInt64(max(0, Timespec.now.seconds))
+                return record
+            }
+            do throws(Errno) { try folder.renew(renewed) } catch .ENOENT { return lease.lose() }
+            // Behind the answer: the one who asked looks at the claim, and not at its question.
+            if isAsked { folder.endQuestion() }
+        }
+        lease.extend(until: start + times.lease)
+    }
+
+    /// Ends the thread.
+    func stop() {
+        isStopped.store(true, ordering: .releasing)
+        lease.stop()
+        worker.join()
+    }
+
+    /// Stops, and says in the claim that the work has ended. Everything that this process has written must be durable,
+    /// or of no account.
+    func release() {
+        stop()
+        guard !isReleased.exchange(true, ordering: .acquiringAndReleasing), !lease.isLost else { return }
+        let released = record.withLock { record in
+            record.state = .released
+            record.renewals &+= 1
+            record.written = UInt64(max(0, Timespec.now.seconds))
+            return record
+        }
+        guard (try? folder.exists(released.epoch + 1)) == false else { return }
+        try? folder.renew(released)
+        folder.removeClaims(before: released.epoch)
+    }
+}

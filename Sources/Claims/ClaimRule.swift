@@ -1,0 +1,57 @@
+import Format
+
+/// What a process can tell of another one that has claimed the vault.
+struct ClaimRelation: Hashable, Sendable {
+    enum Process: Hashable, Sendable, CaseIterable { case alive, ended, unknown }
+
+    var isSameMachine: Bool
+    /// The same folder, seen by the same boot of the same machine.
+    var isSameFolder: Bool
+    var isSameBoot: Bool
+    var process: Process
+}
+
+/// What this process knows of the store.
+struct ClaimSurroundings: Hashable, Sendable {
+    /// Whether every program that changes the vault goes through this machine's kernel.
+    var isLocal: Bool
+    /// Whether this process has the flock(2) on `lk.lock`.
+    var hasLock: Bool
+}
+
+/// Decides what the last claim on a vault means to a process that wants the next one.
+enum ClaimRule: Hashable {
+    /// The holder has ended.
+    case free
+    /// The holder works.
+    case inUse
+    /// Only time tells: whether the claim changes while it is watched.
+    case watch
+
+    /// - Parameter record: nil if the claim cannot be read: it is being made, or damaged.
+    init(_ record: ClaimRecord?, _ relation: ClaimRelation, in surroundings: ClaimSurroundings) {
+        guard let record else {
+            self = .watch
+            return
+        }
+        if record.state == .released {
+            self = .free
+        } else if record.state == .taking {
+            // Its process has ended before the lease of the claim before it was over, as far as is known.
+            self = relation.process == .alive ? .inUse : .watch
+        } else if surroundings.isLocal, surroundings.hasLock, !record.renews, relation.isSameMachine {
+            // The holder used flock(2) on this machine, in this folder or, if this is a copy of it, in another one. In
+            // this folder it cannot work any more: this process has the lock.
+            self = .free
+        } else if relation.process == .ended {
+            self = .free
+        } else if relation.process == .alive, !(surroundings.isLocal && !relation.isSameFolder) {
+            self = .inUse
+        } else if relation.process == .alive {
+            // A copy, made while the vault was in use by a process that still runs elsewhere on this machine.
+            self = record.renews ? .watch : .free
+        } else {
+            self = .watch
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+
+/// This process, as a claim names it.
+struct Claimant: Sendable {
+    let daemon: [UInt8]
+    private let machine: [UInt8]
+    private let boot: [UInt8]
+    private let process: ClaimRecord.Process
+    private let folder: KnownInode
+
+    /// - Parameter folder: the vault's folder.
+    init(of folder: Descriptor) throws(Errno) {
+        daemon = Random.bytes(16)
+        boot = Self.contents("/proc/sys/kernel/random/boot_id") ?? Random.bytes(16)
+        // Without an identity, each boot counts as another machine. Source: machine-id(5).
+        machine = Self.contents("/etc/machine-id") ?? boot
+        process = ClaimRecord.Process(
+            namespace: Self.namespace ?? 0, identifier: UInt64(getpid()), started: Self.start(of: "self") ?? 0)
+        self.folder = try KnownInode(folder)
+    }
+
+    func record(_ state: ClaimRecord.State, epoch: UInt64, times: ClaimTimes, renews: Bool) -> ClaimRecord {
+        let milliseconds = times.lease / .milliseconds(1)
+        var record = ClaimRecord(
+            state: state, renews: renews, lease: UInt32(milliseconds.rounded()), epoch: epoch,
+            machine: Self.digest("machine", daemon, machine), boot: Self.digest("boot", daemon, boot), daemon: daemon,
+            process: process)
+        record.folder = (folder.device, folder.inode)
+        record.written = UInt64(max(0, Timespec.now.seconds))
+        return record
+    }
+
+    /// What this process can tell of the one that has written a record.
+    func relation(to record: ClaimRecord) -> ClaimRelation {
+        let isSameBoot = record.boot == Self.digest("boot", record.daemon, boot)
+        let process: ClaimRelation.Process =
+            if isSameBoot, record.process.namespace == self.process.namespace, record.process.namespace != 0 {
+                Self.isAlive(record.process) ? .alive : .ended
+            } else { .unknown }
+        return ClaimRelation(
+            isSameMachine: record.machine == Self.digest("machine", record.daemon, machine),
+            isSameFolder: isSameBoot && record.folder == (folder.device, folder.inode), isSameBoot: isSameBoot,
+            process: process)
+    }
+
+    private static func digest(_ label: String, _ salt: [UInt8], _ identity: [UInt8]) -> [UInt8] {
+        Array(sha256(Array("latchkey claim \(label)".utf8) + salt + identity).prefix(16))
+    }
+
+    private static func contents(_ path: Path) -> [UInt8]? {
+        let bytes = try? Descriptor.open(path: path, O_RDONLY).bytes(atMost: 4096)
+        return bytes.flatMap { $0.count < 32 ? nil : $0 }
+    }
+
+    /// Source: pid_namespaces(7).
+    private static var namespace: UInt64? { (try? KnownInode(path: "/proc/self/ns/pid"))?.inode }
+
+    private static func isAlive(_ process: ClaimRecord.Process) -> Bool {
+        guard let identifier = pid_t(exactly: process.identifier), identifier > 0 else { return false }
+        guard kill(identifier, 0) == 0 || Errno.current == .EPERM else { return false }
+        // The number may be another process's by now. If that cannot be told, it counts as the same.
+        guard let started = start(of: "\(identifier)") else { return true }
+        return started == process.started
+    }
+
+    /// Source: proc_pid_stat(5), field 22; the name before may contain any character, and ends at the last parenthesis.
+    private static func start(of process: String) -> UInt64? {
+        guard let bytes = try? Descriptor.open(path: "/proc/\(process)/stat", O_RDONLY).bytes(atMost: 4096),
+            let end = bytes.lastIndex(of: UInt8(ascii: ")"))
+        else { return nil }
+        let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
+        return fields.count > 19 ? UInt64(String(decoding: fields[19], as: UTF8.self)) : nil
+    }
+}
