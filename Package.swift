@@ -243,7 +243,10 @@ let package = Package(
         tests("FuseTests", ["Fuse", "Posix", "TestSupport", "passthrough", "probe"]),
         tests(
             "AdministrationTests",
-            ["Administration", "Control", "Crypto", "Failure", "Keybag", "Posix", "TestSupport"]),
+            [
+                "Administration", "Control", "Crypto", "Failure", "Keybag", "Posix", "Store", "TestStores",
+                "TestSupport",
+            ]),
         tests("ControlTests", ["Control", "Failure", "Posix", "TestSupport", "probe"]),
         tests(
             "DaemonTests",

@@ -1,9 +1,13 @@
+import Glibc
+
 // Linux constants that Glibc's module lacks, under their own names. They are equal on all architectures that Swift
 // supports.
 
 // open(2)
 public let O_PATH: Int32 = 0o10_000_000
 public let O_NOATIME: Int32 = 0o1_000_000
+// With O_DIRECTORY, which open(2) demands and whose number differs.
+public let O_TMPFILE: Int32 = 0o20_000_000 | O_DIRECTORY
 
 // renameat2(2)
 public let RENAME_NOREPLACE: UInt32 = 1

@@ -13,17 +13,24 @@ public struct StoreTraits: Hashable, Sendable {
     public var hasAttributes: Bool
     /// Whether names that differ in case alone are two. A vault cannot live in a store where they are one.
     public var isCaseSensitive: Bool
+    /// Whether a hard link gives one inode two names. Where each name is an inode of its own, a vault would take one
+    /// file for two, and lose changes: then it makes no links.
+    public var hasHardLinks: Bool
 
     public enum RecordKind: UInt8, Sendable {
         case symbolicLink = 1
         case file = 2
     }
 
-    public init(nameMax: Int, recordKind: RecordKind, hasAttributes: Bool = true, isCaseSensitive: Bool = true) {
+    public init(
+        nameMax: Int, recordKind: RecordKind, hasAttributes: Bool = true, isCaseSensitive: Bool = true,
+        hasHardLinks: Bool = true
+    ) {
         self.nameMax = nameMax
         self.recordKind = recordKind
         self.hasAttributes = hasAttributes
         self.isCaseSensitive = isCaseSensitive
+        self.hasHardLinks = hasHardLinks
     }
 
     /// Probes the store in its root, with temporary names that are gone afterwards.
@@ -36,24 +43,30 @@ public struct StoreTraits: Hashable, Sendable {
                 to: [UInt8](repeating: UInt8(ascii: "x"), count: DirectoryRecord.sealedTextCount), link, in: store.root)
             try store.unlink(link, in: store.root)
         } catch {
-            guard error == .EPERM || error == .EOPNOTSUPP || error == .ENOSYS else { throw error }
+            // What file systems answer that have none; those over object stores and SMB EIO, ENOENT and ENOSYS.
+            guard [.EPERM, .EOPNOTSUPP, .ENOSYS, .EIO, .ENOENT].contains(error) else { throw error }
             traits.recordKind = .file
         }
         let lower = Name.temporary(suffix: "case")
         let upper = Name(bytes: lower.bytes.dropLast(4) + Array("CASE".utf8))!
-        let file = try store.open(lower, in: store.root, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
         defer { try? store.unlink(lower, in: store.root) }
+        try traits.probe(lower, upper, in: store)
+        return traits
+    }
+
+    /// Closes the file before it is removed: not every store removes an open one.
+    private mutating func probe(_ lower: Name, _ upper: Name, in store: any Store) throws(Errno) {
+        let file = try store.open(lower, in: store.root, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
         do {
             _ = try store.status(of: upper, in: store.root)
-            traits.isCaseSensitive = false
+            isCaseSensitive = false
         } catch {
             guard error == .ENOENT else { throw error }
         }
         do {
             try store.setAttribute(AttributeName.Prefix.user.rawValue + "probe", to: [1], flags: 0, of: file)
         } catch {
-            traits.hasAttributes = false
+            hasAttributes = false
         }
-        return traits
     }
 }

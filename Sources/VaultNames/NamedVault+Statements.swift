@@ -30,6 +30,10 @@ extension NamedVault {
             whenLocked == .freeze
                 ? "open and read of locked files wait for the unlock." : "open and read of locked files fail."
         case .freezeTimeout: freezeTimeout.map { "they wait \(Self.seconds($0)) at most." }
+        case .storeRisk:
+            storeRisk == .accept
+                ? "it is mounted even where the store would lose data."
+                : "it is not mounted where the store would lose data."
         case .readOnly: isReadOnly == true ? "it is mounted read-only." : "it is mounted for reading and writing."
         case .allowOther:
             allowsOthers == true ? "other users may use its mount." : "other users may not use its mount."

@@ -11,6 +11,12 @@ public struct NamedVault: Hashable, Sendable {
         case freeze
     }
 
+    /// What a mount does where the store would lose data.
+    public enum StoreRisk: String, Hashable, Sendable, CaseIterable {
+        case refuse
+        case accept
+    }
+
     public let name: VaultName
     /// The line of the table's header.
     public let line: Int
@@ -29,6 +35,7 @@ public struct NamedVault: Hashable, Sendable {
     public internal(set) var whenLocked: WhenLocked?
     /// Seconds.
     public internal(set) var freezeTimeout: Int?
+    public internal(set) var storeRisk: StoreRisk?
     public internal(set) var isReadOnly: Bool?
     public internal(set) var allowsOthers: Bool?
     /// The values of `-o`.
@@ -59,6 +66,7 @@ public struct NamedVault: Hashable, Sendable {
         case forgetAfter = "forget-after"
         case whenLocked = "when-locked"
         case freezeTimeout = "freeze-timeout"
+        case storeRisk = "store-risk"
         case readOnly = "read-only"
         case allowOther = "allow-other"
         case options

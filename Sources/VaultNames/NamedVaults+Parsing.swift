@@ -111,6 +111,11 @@ extension NamedVault {
                 throw entry.takes("\"fail\" or \"freeze\"")
             }
             whenLocked = known
+        case .storeRisk:
+            guard case .string(let text) = entry.value, let known = StoreRisk(rawValue: text) else {
+                throw entry.takes("\"refuse\" or \"accept\"")
+            }
+            storeRisk = known
         case .freezeTimeout: freezeTimeout = try entry.integer(in: NamedVaults.freezeTimes)
         case .readOnly: isReadOnly = try entry.boolean()
         case .allowOther: allowsOthers = try entry.boolean()

@@ -14,7 +14,7 @@ struct Latchkey: ParsableCommand {
             vault in place of its folder or mount: latchkey init --name gives one, latchkey list shows them.
 
             Exit codes: 0 done, 1 failed, 2 usage, 3 wrong passcode, 4 locked, 5 not a vault or not mounted, \
-            6 damaged or tampered.
+            6 damaged or tampered, 7 the store would lose data.
             """,
         version: About.version,
         groupedSubcommands: [
@@ -24,7 +24,7 @@ struct Latchkey: ParsableCommand {
                     Init.self, Mount.self, Unmount.self, Open.self, Close.self, List.self, Info.self, Passwd.self,
                     SlotCommand.self, KeybagCommand.self,
                     DeviceKeyCommand.self,
-                    Fsck.self,
+                    Fsck.self, Doctor.self,
                     Rotate.self,
                     Erase.self,
                 ]),

@@ -7,8 +7,14 @@ import Testing
 @Suite struct ReadinessTests {
     @Test func `a daemon that is ready says so`() throws {
         let pipe = try Pipe()
-        Readiness.ready.write(to: pipe.writeEnd)
+        Readiness.ready().write(to: pipe.writeEnd)
         try Readiness.wait(on: pipe.readEnd)
+    }
+
+    @Test func `a daemon that is ready tells its warnings`() throws {
+        let pipe = try Pipe()
+        Readiness.ready(warnings: ["a \"b\"\n", "c"]).write(to: pipe.writeEnd)
+        #expect(try Readiness.wait(on: pipe.readEnd) == ["a \"b\"\n", "c"])
     }
 
     @Test(arguments: [

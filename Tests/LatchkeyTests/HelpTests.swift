@@ -21,7 +21,7 @@ import Testing
         ("keybag-restore", KeybagCommand.Restore.self),
         ("device-key", DeviceKeyCommand.self), ("device-key-show", DeviceKeyCommand.Show.self),
         ("device-key-rebind", DeviceKeyCommand.Rebind.self), ("device-key-export", DeviceKeyCommand.Export.self),
-        ("info", Info.self),
+        ("info", Info.self), ("doctor", Doctor.self),
         ("slot", SlotCommand.self), ("slot-list", SlotCommand.List.self),
         ("slot-add", SlotCommand.Add.self), ("slot-remove", SlotCommand.Remove.self),
         ("slot-test", SlotCommand.Test.self),

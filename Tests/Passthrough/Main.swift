@@ -5,6 +5,8 @@ import Synchronization
 
 /// `passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT`
 ///
+/// Options of its own are the cases of `Passthrough.Lack`: what the file system does without.
+///
 /// Says "mounted" when it serves, and which nodes are left when it has ended. Takes commands, one a line, from standard
 /// input; end of input is ignored. SIGTERM unmounts lazily.
 @main
@@ -12,28 +14,33 @@ struct Main {
     static func main() {
         var arguments = CommandLine.arguments.dropFirst()
         var options = ["subtype=passthrough"]
+        var lacks: Set<Passthrough.Lack> = []
         if arguments.first == "-o", arguments.count > 1 {
-            options += arguments.dropFirst().first!.split(separator: ",").map(String.init)
+            let words = arguments.dropFirst().first!.split(separator: ",").map(String.init)
+            lacks = Set(words.compactMap { Passthrough.Lack(rawValue: $0) })
+            options += words.filter { Passthrough.Lack(rawValue: $0) == nil }
             arguments = arguments.dropFirst(2)
         }
         guard arguments.count == 2, let directory = arguments.first, let mountPoint = arguments.last else {
             fail("usage: passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT", code: 2)
         }
         do {
-            try serve(directory, at: mountPoint, options)
+            try serve(directory, at: mountPoint, options, lacks)
         } catch {
             fail("passthrough: \(error)", code: 1)
         }
     }
 
-    private static func serve(_ directory: String, at mountPoint: String, _ options: [String]) throws {
+    private static func serve(
+        _ directory: String, at mountPoint: String, _ options: [String], _ lacks: Set<Passthrough.Lack>
+    ) throws {
         // The kernel sends modes with the umask applied; the pass-through needs one descriptor per inode.
         umask(0)
         _ = try ProcessLimits.raiseOpenFiles()
         let signals = try SignalDescriptor(blocking: [SIGTERM, SIGINT])
         let before = openDescriptors()
 
-        let session = try mount(directory, at: mountPoint, options)
+        let session = try mount(directory, at: mountPoint, options, lacks)
         Background.run {
             _ = try? signals.next()
             _ = try? session.session.unmount(lazily: true)
@@ -53,11 +60,11 @@ struct Main {
     }
 
     private static func mount(
-        _ directory: String, at mountPoint: String, _ options: [String]
+        _ directory: String, at mountPoint: String, _ options: [String], _ lacks: Set<Passthrough.Lack>
     ) throws -> (session: Session, fileSystem: Passthrough) {
         let number = unsafe Glibc.open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)
         if number < 0 { throw Errno.current }
-        let fileSystem = try Passthrough(root: Descriptor(owning: number)) { connection in
+        let fileSystem = try Passthrough(root: Descriptor(owning: number), lacks) { connection in
             say("mounted protocol=\(connection.major).\(connection.minor) write=\(connection.maxWrite)")
         }
         var configuration = Configuration()

@@ -33,6 +33,7 @@ extension Passthrough {
     ) {
         answer(reply) { () throws(Errno) in
             let directory = try file(parent)
+            if lacks.contains(.links) { throw .EPERM }
             try directory.makeSymbolicLink(to: target, name)
             return try own(name, in: directory, request)
         }
@@ -68,6 +69,7 @@ extension Passthrough {
         reply: consuming Reply<Done>
     ) {
         answer(reply) { () throws(Errno) in
+            let flags = lacks.contains(.replacement) ? flags | RENAME_NOREPLACE : flags
             try file(parent).rename(name, to: newName, in: file(newParent), flags: flags)
         }
     }
@@ -76,6 +78,7 @@ extension Passthrough {
         _ request: Request, _ node: NodeID, as newName: Name, in newParent: NodeID, reply: consuming Reply<Entry>
     ) {
         answer(reply) { () throws(Errno) in
+            if lacks.contains(.links) { throw .EPERM }
             let file = try file(node)
             let directory = try self.file(newParent)
             // By way of /proc, because AT_EMPTY_PATH takes CAP_DAC_READ_SEARCH.

@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Posix
 import Synchronization
 
@@ -7,6 +8,17 @@ final class Passthrough: FileSystem {
     /// Seconds for which the kernel may use an answer. No other program changes the directory.
     static let timeout = 1.0
 
+    /// What a file system may do without, for tests of what stands on one.
+    enum Lack: String {
+        /// A name is found in any case.
+        case caseSensitivity = "no-case"
+        /// Neither hard nor symbolic links.
+        case links = "no-links"
+        /// A name that exists is never replaced.
+        case replacement = "no-replacement"
+    }
+
+    let lacks: Set<Lack>
     let nodes: NodeTable
     let files = HandleTable<Descriptor>()
     let directories = HandleTable<OpenDirectory>()
@@ -18,7 +30,10 @@ final class Passthrough: FileSystem {
     /// Milliseconds that every open takes.
     let openDelay = Atomic<Int>(0)
 
-    init(root: Descriptor, whenReady: @escaping @Sendable (Connection) -> Void) throws(Errno) {
+    init(
+        root: Descriptor, _ lacks: Set<Lack> = [], whenReady: @escaping @Sendable (Connection) -> Void
+    ) throws(Errno) {
+        self.lacks = lacks
         nodes = try NodeTable(root: root)
         self.whenReady = whenReady
     }
@@ -44,9 +59,21 @@ final class Passthrough: FileSystem {
 
     /// Finds a name; the entry counts as a lookup.
     func entry(_ name: Name, in parent: Descriptor) throws(Errno) -> Entry {
-        let file = try parent.open(name, O_PATH)
+        let file = try opened(name, in: parent)
         let status = try file.status()
         return entry(nodes.remember(file, status), status)
+    }
+
+    private func opened(_ name: Name, in parent: Descriptor) throws(Errno) -> Descriptor {
+        do throws(Errno) { return try parent.open(name, O_PATH) } catch {
+            guard error == .ENOENT, lacks.contains(.caseSensitivity) else { throw error }
+            let folder = try parent.reopen(O_RDONLY | O_DIRECTORY)
+            let wanted = name.description.lowercased()
+            guard let other = try folder.entries().first(where: { $0.name.description.lowercased() == wanted }) else {
+                throw error
+            }
+            return try parent.open(other.name, O_PATH)
+        }
     }
 
     func entry(_ node: NodeID, _ status: FileStatus) -> Entry {

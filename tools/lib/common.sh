@@ -26,6 +26,7 @@ as_root() {
 is_installed() {
     case $1 in
         fuse3) command -v fusermount3 ;;
+        openssh-sftp-server) [ -x /usr/lib/openssh/sftp-server ] || [ -x /usr/libexec/openssh/sftp-server ] ;;
         libfuse3-dev) pkg-config --atleast-version=3.14 fuse3 ;;
         libssl-dev) pkg-config --atleast-version=3.0 libcrypto ;;
         libargon2-dev) pkg-config --exists libargon2 ;;
@@ -110,6 +111,7 @@ need_to_build() {
 need_to_test() {
     need_to_build
     need_packages attr acl libcap2-bin libfido2-1 e2fsprogs openssl sqlite3 rclone restic rsync strace swtpm tar
+    need_packages sshfs openssh-sftp-server
     need_packages bash-completion fish mandoc zsh
     need_packages dbus-daemon libglib2.0-bin python3-dbusmock systemd
     need_packages pinentry-gtk2 x11-xserver-utils xdotool xss-lock xvfb

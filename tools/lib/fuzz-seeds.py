@@ -211,7 +211,8 @@ def config() -> Iterator[bytes]:
     keys = [
         "folder = \"~/v\"", "mount = '/m'", "default-class = \"complete\"", "grace = 10", "lock-when-idle = 600",
         "forget-after = 72",
-        "when-locked = \"freeze\"", "freeze-timeout = 5", "read-only = true", "allow-other = false",
+        "when-locked = \"freeze\"", "freeze-timeout = 5", "store-risk = \"accept\"",
+        "read-only = true", "allow-other = false",
         "options = [\"noexec\"]", "device-key = \"~/k\"", "policy = '/p'", "guard-mount-point = true",
     ]
     yield ("# mine\n[vaults.work]\n" + "\n".join(keys) + "\n").encode()

@@ -20,8 +20,10 @@ public struct StoreKind: Hashable, Sendable {
         let mount = (try? store.root.path()).flatMap { path in
             (try? MountTable())?.mount(holding: Path(bytes: path))
         }
-        self.init(name: mount?.type ?? "unknown", source: mount?.source ?? Path(bytes: []))
+        if let mount { self.init(mount) } else { self.init(name: "unknown") }
     }
+
+    public init(_ mount: MountTable.Entry) { self.init(name: mount.type, source: mount.source) }
 
     /// Whether all programs reach it through this machine's kernel, as those of an exported folder do: then flock(2)
     /// keeps all of them apart, and a request waits for a device, not for a network. False for a kind that is not

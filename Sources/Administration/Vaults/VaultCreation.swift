@@ -14,7 +14,7 @@ public struct VaultCreation: Sendable {
     private let plan: Plan
     private let volume: VolumeIdentifier
     private let traits: StoreTraits
-    private let store: VaultFolder
+    private let held: HeldFolder
     /// The path of its device key.
     public let deviceKeyPath: Path
 
@@ -32,6 +32,8 @@ public struct VaultCreation: Sendable {
         /// Nil for the default path.
         public var deviceKeyPath: Path?
         public var deviceKeyKind = DeviceKeyKind.software
+        /// Whether a store that loses data is accepted.
+        public var acceptsStoreRisk = false
 
         public init(defaultClass: ProtectionClass, cost: Argon2Cost) {
             self.defaultClass = defaultClass
@@ -54,20 +56,25 @@ public struct VaultCreation: Sendable {
     public init(in folder: FreshFolder, _ plan: Plan) throws(Failure) {
         self.folder = folder
         self.plan = plan
-        let store = try VaultFolder(folder.path)
-        defer { withExtendedLifetime(store) {} }
-        self.store = store
         volume = VolumeIdentifier(Random.bytes(16))
         deviceKeyPath = plan.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
-        // Checked again under the lock: another process may have made a vault.
-        guard try Self.names(in: store.store, folder) == [Name(stringLiteral: BackingName.lock)] else {
+        let held: HeldFolder
+        do throws(Failure) { held = HeldFolder(try VaultFolder(folder.path)) } catch {
+            // The file is another process's that holds it; a store without locks leaves it behind.
+            if error != .vaultInUse { Self.takeAwayFiles(of: folder) }
+            throw error
+        }
+        self.held = held
+        // Checked again under the lock: another process may have made a vault. A store may list new names late.
+        guard try Self.names(in: held, folder).allSatisfy({ $0 == Name(stringLiteral: BackingName.lock) })
+        else {
             throw .file(.ENOTEMPTY, doing: "make a vault in", path: folder.given)
         }
         do throws(Failure) {
-            traits = try Self.probe(store.store, folder)
+            traits = try Self.probe(held, folder, acceptsRisk: plan.acceptsStoreRisk)
             try Self.checkIsFree(deviceKeyPath, folder)
         } catch {
-            Self.takeAwayFiles(of: folder)
+            Self.takeAwayFiles(of: folder, held)
             throw error
         }
     }
@@ -97,19 +104,26 @@ public struct VaultCreation: Sendable {
                 }
             }
         } catch {
-            Self.takeAwayFiles(of: folder)
+            Self.takeAwayFiles(of: folder, held)
             throw error
         }
     }
 
-    private static func takeAwayFiles(of folder: FreshFolder) {
+    /// The lock's file is the last to go, and is removed once more after it was closed: some stores do not remove an
+    /// open file, and rclone makes it anew at the close.
+    private static func takeAwayFiles(of folder: FreshFolder, _ held: HeldFolder? = nil) {
+        let lock = folder.path.path.asFolder + BackingName.lock
         for name in [
             BackingName.keybag, BackingName.newKeybag, BackingName.oldKeybag, BackingName.directoryRecord,
-            BackingName.lock,
         ] {
             // If a file cannot be removed, the next attempt reports that the folder is not empty.
             _ = (folder.path.path.asFolder + name).unlink()
         }
+        _ = lock.unlink()
+        held?.release()
+        let left = try? Descriptor.open(path: folder.path.path, O_RDONLY | O_DIRECTORY).entries()
+        // Other files are those of another process that has made a vault meanwhile.
+        if left?.map(\.name) == [Name(stringLiteral: BackingName.lock)] { _ = lock.unlink() }
     }
 
     private static func checkIsFree(_ path: Path, _ folder: FreshFolder) throws(Failure) {
@@ -126,7 +140,8 @@ public struct VaultCreation: Sendable {
         }
     }
 
-    private static func names(in store: any Store, _ folder: FreshFolder) throws(Failure) -> [Name] {
+    private static func names(in held: HeldFolder, _ folder: FreshFolder) throws(Failure) -> [Name] {
+        let store = try held.current().store
         do {
             return try store.entries(of: store.root).map(\.name)
         } catch {
@@ -134,7 +149,10 @@ public struct VaultCreation: Sendable {
         }
     }
 
-    private static func probe(_ store: any Store, _ folder: FreshFolder) throws(Failure) -> StoreTraits {
+    private static func probe(
+        _ held: HeldFolder, _ folder: FreshFolder, acceptsRisk: Bool
+    ) throws(Failure) -> StoreTraits {
+        let store = try held.current().store
         let traits: StoreTraits
         do {
             traits = try StoreTraits.probe(store)
@@ -146,6 +164,7 @@ public struct VaultCreation: Sendable {
         guard range.contains(UInt16(clamping: traits.nameMax)) else {
             throw .namesTooShort(bytes: traits.nameMax, least: Int(range.lowerBound))
         }
+        try StoreProbe.facts(of: store, .decisive).refuse(unless: acceptsRisk)
         return traits
     }
 
@@ -156,11 +175,12 @@ public struct VaultCreation: Sendable {
             created: UInt64(max(time(nil), 0)), nameMaximum: UInt16(clamping: traits.nameMax),
             directoryRecords: traits.recordKind == .symbolicLink ? .symbolicLink : .file,
             eraseAfter: plan.eraseAfter)
+        let store = try held.current().store
         let keybag = try OpenKeybag.create(
-            in: store.store, deviceKey: deviceKey, first: first, recoveryKey: recoveryKey, escrow: plan.escrow,
+            in: store, deviceKey: deviceKey, first: first, recoveryKey: recoveryKey, escrow: plan.escrow,
             cost: plan.cost, settings: settings, allowingWeak: plan.allowsWeak)
         do {
-            try Vault.makeRoot(in: store.store, keys: keybag.keys, traits: traits, defaultClass: plan.defaultClass)
+            try Vault.makeRoot(in: store, keys: keybag.keys, traits: traits, defaultClass: plan.defaultClass)
         } catch {
             throw .file(error.errno, doing: "make a vault in", path: folder.given)
         }

@@ -29,6 +29,8 @@ public struct Configuration: Sendable {
     public var policyPath: String?
     /// The file with the device key; nil for the default path.
     public var deviceKeyPath: Path?
+    /// Whether to mount in a store that loses data.
+    public var acceptsStoreRisk = false
     /// The class that the root folder of the vault is to have; nil for the one that it has.
     public var rootClass: ProtectionClass?
     /// A credential to unlock with at once. It is proven before the mount is made.

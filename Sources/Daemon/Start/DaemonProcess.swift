@@ -38,8 +38,8 @@ public enum DaemonProcess {
                     "at": .stringConvertible(configuration.mountPoint.printable),
                 ])
             if configuration.isDetached { detach() }
-            if let readiness = configuration.readiness, !Readiness.ready.write(to: readiness),
-                configuration.isDetached
+            if let readiness = configuration.readiness,
+                !Readiness.ready(warnings: mount.storeWarnings).write(to: readiness), configuration.isDetached
             {
                 log.notice("the command that has started this daemon has ended: unmounting")
                 mount.abandon()

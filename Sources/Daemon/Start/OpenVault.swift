@@ -19,6 +19,8 @@ struct OpenVault: Sendable {
     let hold: VaultHold
     let keybag: OpenKeybag
     let deviceKeyPath: Path
+    /// What is known of the store, or was probed under the lock.
+    let storeFacts: StoreFacts
 
     /// The volume ID in hexadecimal.
     var volume: String { "\(keybag.volume)" }
@@ -37,6 +39,8 @@ struct OpenVault: Sendable {
         hold = try VaultHold(
             folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
         store = hold.store
+        storeFacts = StoreProbe.factsForMount(of: store, readOnly: configuration.readOnly)
+        try storeFacts.refuse(unless: configuration.acceptsStoreRisk)
         deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)
         keybag = try OpenKeybag.open(
             in: store, deviceKey: try DeviceKeyLocation.load(path: deviceKeyPath), readOnly: configuration.readOnly)
@@ -48,6 +52,15 @@ struct OpenVault: Sendable {
         let owner = try? store.status(of: store.root).owner
         guard let exposure = DeviceKeyExposure(of: deviceKeyPath, ofVaultOwnedBy: owner) else { return }
         log.warning("\(exposure.reason)", metadata: ["file": .stringConvertible(deviceKeyPath.printable)])
+    }
+
+    /// Logs a warning for each promise that does not hold in the store.
+    func warnOfStore(_ log: Logger) {
+        for finding in storeFacts.warnings {
+            log.warning(
+                "\(storeFacts.kind.engine), where the vault lies: \(finding.sentence)",
+                metadata: ["finding": .string(finding.problem.rawValue)])
+        }
     }
 
     /// The class keys that the configured credential releases.
@@ -85,7 +98,8 @@ struct OpenVault: Sendable {
         let settings = keybag.settings
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
-            recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
+            recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
+            hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes)
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,

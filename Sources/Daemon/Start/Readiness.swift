@@ -3,21 +3,25 @@ import FoundationEssentials
 import Posix
 
 /// What a starting daemon writes to its readiness descriptor, as one line of JSON: `{"ready":true}` once it is mounted,
-/// or `{"ready":false,"error":{"deviceKeyMissing":{"path":...}}}`.
+/// with `warnings` if there are any, or `{"ready":false,"error":{"deviceKeyMissing":{"path":...}}}`.
 public struct Readiness: Codable, Hashable, Sendable {
     public var ready: Bool
     public var error: Failure?
+    /// A sentence for each promise that does not hold in the store.
+    public var warnings: [String]?
 
-    static let ready = Readiness(ready: true)
+    static func ready(warnings: [String] = []) -> Readiness {
+        Readiness(ready: true, warnings: warnings.isEmpty ? nil : warnings)
+    }
 
     static func failed(_ error: Failure) -> Readiness {
         Readiness(ready: false, error: error)
     }
 
-    /// Waits for the daemon's line on the reading end of the readiness pipe.
+    /// Waits for the daemon's line on the reading end of the readiness pipe, and returns its warnings.
     ///
     /// - Throws: why the daemon did not start; `endedBeforeReady` if it ended without a line.
-    public static func wait(on descriptor: Descriptor) throws(Failure) {
+    @discardableResult public static func wait(on descriptor: Descriptor) throws(Failure) -> [String] {
         var line: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
         do throws(Errno) {
@@ -33,6 +37,7 @@ public struct Readiness: Codable, Hashable, Sendable {
             throw .endedBeforeReady
         }
         if let error = readiness.error { throw error }
+        return readiness.warnings ?? []
     }
 
     /// False if no process waits for the line any more.

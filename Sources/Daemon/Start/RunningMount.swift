@@ -22,15 +22,19 @@ final class RunningMount: Sendable {
     private let service: MountService
     private let server: ControlServer
     private let log: Logger
+    /// One sentence for each promise that does not hold in the store.
+    let storeWarnings: [String]
 
     private init(
-        hold: VaultHold, mount: VaultMount, service: MountService, server: ControlServer, log: Logger
+        hold: VaultHold, mount: VaultMount, service: MountService, server: ControlServer, log: Logger,
+        storeWarnings: [String]
     ) {
         self.hold = Mutex(hold)
         self.mount = mount
         self.service = service
         self.server = server
         self.log = log
+        self.storeWarnings = storeWarnings
     }
 
     /// Opens the vault, proves the credential if there is one, mounts, and serves signals, control socket and kernel.
@@ -55,6 +59,7 @@ final class RunningMount: Sendable {
             keys = try opened.keysWithoutPasscode()
         }
         opened.warnOfReaders(of: configuration.vault, log)
+        opened.warnOfStore(log)
         ContentsMemory.whenNotLocked { [log] error in
             log.notice("buffers for contents of files may be swapped out: not all can be locked: \(error)")
         }
@@ -108,7 +113,9 @@ final class RunningMount: Sendable {
                 throw error
             }
             reserved?.giveBack()
-            return RunningMount(hold: opened.hold, mount: mount, service: service, server: server, log: log)
+            return RunningMount(
+                hold: opened.hold, mount: mount, service: service, server: server, log: log,
+                storeWarnings: opened.storeFacts.warnings.map(\.sentence))
         } catch {
             reserved?.giveBack()
             throw mount.unmountUnserved(because: error)

@@ -125,4 +125,18 @@ extension Descriptor {
     public func waitForLock() throws(Errno) {
         try perform { lk_flock_wait(number) }
     }
+
+    /// Locks the whole file for this open file, which must be open for writing; EAGAIN if another one has locked it.
+    ///
+    /// Source: fcntl(2), F_OFD_SETLK.
+    public func lockDescription() throws(Errno) {
+        try perform { lk_lock_description(number) }
+    }
+
+    /// Whether another open file has that lock.
+    ///
+    /// Source: fcntl(2), F_OFD_GETLK.
+    public func isDescriptionLocked() throws(Errno) -> Bool {
+        try call { lk_is_description_locked(number) } == 1
+    }
 }

@@ -287,9 +287,12 @@ extension Vault {
     }
 
     /// Gives an entry a second name. A regular file comes with its open `file`, whose header gets the second binding.
+    ///
+    /// - Throws: `EPERM` in a store without hard links: link(2).
     public func link(
         _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
     ) throws(VaultError) {
+        guard traits.hasHardLinks else { throw .system(.EPERM) }
         let ends = [
             ConcurrentRenames.Renamed(name: name, parent: parent),
             ConcurrentRenames.Renamed(name: newName, parent: newParent),

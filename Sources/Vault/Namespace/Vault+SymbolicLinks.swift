@@ -58,13 +58,21 @@ extension Vault {
             try makeOwned(stored, in: parent) { (name) throws(Errno) in
                 try store.makeSymbolicLink(
                     to: long?.bytes ?? Base64URL.encode(sealed), name, in: parent.descriptor)
-                if isPrivileged {
-                    try store.setOwner(user: owner.user, group: owner.group, of: name, in: parent.descriptor)
-                }
+                if isPrivileged { try setOwner(owner, ofLink: name, in: parent.descriptor) }
             }
         } catch {
             if let long { drop(long, in: parent) }
             throw error
+        }
+    }
+
+    /// Gives a new link its owner. A store that follows the link looks in vain for a file of that name: sshfs does.
+    /// That does not matter if the link has its owner already.
+    private func setOwner(_ owner: Ownership, ofLink name: Name, in folder: Descriptor) throws(Errno) {
+        do throws(Errno) { try store.setOwner(user: owner.user, group: owner.group, of: name, in: folder) } catch {
+            guard let status = try? store.status(of: name, in: folder),
+                status.owner == owner.user, status.group == owner.group
+            else { throw error }
         }
     }
 

@@ -71,6 +71,7 @@ struct Init: ParsableCommand {
     var defaultClass: ClassArgument?
 
     @OptionGroup var cost: CostOptions
+    @OptionGroup var storeRisk: StoreRiskOptions
 
     @Option(
         help: ArgumentHelp(
@@ -113,6 +114,7 @@ extension Init {
         // Where nothing was typed, the table of the name has it.
         filled.deviceKey = deviceKey ?? newName?.vault.deviceKey.map { DeviceKeyArgument($0) }
         filled.defaultClass = defaultClass ?? newName?.vault.defaultClass.map { ClassArgument($0) }
+        filled.storeRisk.storeRisk = storeRisk.storeRisk ?? newName?.vault.storeRisk
         filled.strength.policy.policy = strength.policy.policy ?? newName?.vault.policy
         try filled.make(newName?.vault.folderPath ?? folder ?? "", newName)
     }
@@ -136,6 +138,7 @@ extension Init {
             plan.allowsWeak = strength.weak
             plan.eraseAfter = eraseAfter
             plan.deviceKeyPath = deviceKey?.path
+            plan.acceptsStoreRisk = storeRisk.accepts
             plan.deviceKeyKind = DeviceKeyArgument.kind(deviceKey, pcrs.pcrs ?? .none)
             let recoveryKey = try RecoveryKeyText.generate()
             let text = try RecoveryKeyText.encode(recoveryKey)

@@ -91,6 +91,8 @@ struct Mount: ParsableCommand {
     @OptionGroup var freeze: FreezeOptions
     @OptionGroup var lease: LeaseOptions
 
+    @OptionGroup var storeRisk: StoreRiskOptions
+
     @Option(
         help: ArgumentHelp(
             "Give the vault's root folder this class, which new files get, as latchkey class set does.",
@@ -312,6 +314,7 @@ struct Mount: ParsableCommand {
         configuration.policyPath = strength.policy.policy
         freeze.apply(to: &configuration)
         lease.apply(to: &configuration)
+        configuration.acceptsStoreRisk = storeRisk.accepts
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
         configuration.words = { CommandError($0, of: vault.path).message.text }
@@ -351,6 +354,7 @@ struct Mount: ParsableCommand {
         if let forgetAfter { arguments += ["--forget-after", Path(forgetAfter.text)] }
         if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: Path(file)).path] }
         arguments += freeze.arguments.map { Path($0) } + lease.arguments
+        if storeRisk.accepts { arguments += ["--store-risk", "accept"] }
         if let classDefault { arguments += ["--class-default", Path(classDefault.protectionClass.name)] }
         if guardMountPoint == true { arguments.append("--guard-mount-point") }
         arguments += options.flatMap { ["-o", Path($0)] }
@@ -365,7 +369,9 @@ struct Mount: ParsableCommand {
         arguments += ["--", vault.path, point.path]
         let isAutomount = (try? MountTable())?.mount(at: point.path)?.type == "autofs"
         let daemon = try DetachedDaemon(arguments, passcode: secret?.secret, isAutomount: isAutomount)
-        do throws(Failure) { try daemon.waitUntilReady() } catch {
+        do throws(Failure) {
+            StoreRiskOptions.warn(try daemon.waitUntilReady(), of: self.vault)
+        } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
         if let mount = try? PathArgument.mount(of: point.path) { DeviceKeyExposure(of: mount)?.warn() }

@@ -329,6 +329,15 @@ extension CommandError {
             self.init(
                 .failed,
                 "\(name) lies on a file system with names of at most \(bytes) bytes; a vault needs \(least)")
+        case .riskyStore(let store, let reason):
+            let accepting: Printable =
+                if case .mounting = subject {
+                    "latchkey mount --store-risk accept \(argument) \(subject.point)   (all the same)"
+                } else { "the same with --store-risk accept   (all the same)" }
+            self.init(
+                .riskyStore,
+                "\(name) lies on \(Printable(store)), where a vault loses data: \(Printable(line: reason))",
+                try: "latchkey doctor \(argument)", accepting)
         case .labelTooLong:
             self.init(.usage, "a name has at most 255 bytes")
 

@@ -10,6 +10,7 @@ struct CommandError: Error, CustomStringConvertible {
         case locked = 4
         case notFound = 5
         case damaged = 6
+        case riskyStore = 7
     }
 
     let code: Code

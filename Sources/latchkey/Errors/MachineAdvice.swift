@@ -9,6 +9,7 @@ enum MachineAdvice {
         switch errno {
         case .EIO:
             ["findmnt -T \(path.quoted)   (the file system that fails)", "\(root)dmesg | tail   (what its disk says)"]
+        case .ENOTCONN: ["findmnt -T \(path.quoted)   (the file system that is not connected; mount it anew)"]
         case .EROFS: ["findmnt -T \(path.quoted)   (the file system that is read-only)"]
         default: []
         }

@@ -68,6 +68,7 @@ enum CommandNames {
         "wipe": ["erase"], "key": ["slot"], "keys": ["slot list"], "protector": ["slot"], "rm": ["slot remove"],
         "delete": ["erase", "slot remove"], "rekey": ["rotate"], "reencrypt": ["rotate"], "benchmark": ["speed"],
         "bench": ["speed"], "watch": ["monitor"], "suspend": ["lock"],
+        "probe": ["doctor"], "diagnose": ["doctor"], "statfs": ["doctor"],
     ]
 
     private static func names(of command: any ParsableCommand.Type) -> [String] {

@@ -1,0 +1,64 @@
+public import Posix
+
+/// What follows from the facts about a store for a vault in it.
+public struct StoreFinding: Hashable, Sendable {
+    public enum Severity: String, Comparable, Sendable {
+        /// The vault loses data, or cannot live there at all: `init` and `mount` refuse.
+        case losesData = "loses data"
+        /// Latchkey promises something that this store does not carry: `mount` warns.
+        case promiseDoesNotHold = "promise does not hold"
+        case note
+
+        private var rank: Int {
+            switch self {
+            case .losesData: 0
+            case .promiseDoesNotHold: 1
+            case .note: 2
+            }
+        }
+
+        /// The worst is the least.
+        public static func < (first: Severity, second: Severity) -> Bool { first.rank < second.rank }
+    }
+
+    /// The name of a case is its code in the JSON of `latchkey doctor`.
+    public enum Problem: String, CaseIterable, Sendable {
+        // Loses data
+        case noExclusiveCreate, noRenameOver, noRandomWrites, noSyncOfFiles, noSyncOfFolders, noFlock
+        case changingInodes
+        case caseInsensitive, shortNames
+        // A promise does not hold
+        case noSharedLocks, syncStaysHere, noAttributes, noHardLinks, unlikeHardLinks, noSymbolicLinks, noSetTimes
+        case noReadAfterUnlink
+        // Note
+        case unknownKind, passingInodes, cached, smallAttributes, noHoles, coarseTimes, volatile, readOnly
+    }
+
+    public let problem: Problem
+    /// The error that told it.
+    public let errno: Errno?
+    /// What was measured, in the unit of the feature.
+    public let number: Int64?
+
+    public init(_ problem: Problem, _ errno: Errno? = nil, number: Int64? = nil) {
+        self.problem = problem
+        self.errno = errno
+        self.number = number
+    }
+
+    public var severity: Severity {
+        switch problem {
+        case .noExclusiveCreate, .noRenameOver, .noRandomWrites, .noSyncOfFiles, .noSyncOfFolders, .noFlock,
+            .changingInodes, .caseInsensitive, .shortNames:
+            .losesData
+        case .noSharedLocks, .syncStaysHere, .noAttributes, .noHardLinks, .unlikeHardLinks, .noSymbolicLinks,
+            .noSetTimes, .noReadAfterUnlink:
+            .promiseDoesNotHold
+        case .unknownKind, .passingInodes, .cached, .smallAttributes, .noHoles, .coarseTimes, .volatile, .readOnly:
+            .note
+        }
+    }
+
+    /// Whether nobody can accept it: encrypted names would collide, or would not fit.
+    public var isFinal: Bool { problem == .caseInsensitive || problem == .shortNames }
+}

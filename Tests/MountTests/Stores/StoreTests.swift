@@ -1,0 +1,176 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension MountTests {
+    /// Vaults on file systems that can do less than a disk: what `doctor` says of them, and what `init` and `mount` do.
+    @Suite(.enabled(if: FuseDevice.missing == nil, "needs FUSE")) struct Stores {
+        /// What `doctor --json` writes.
+        private struct Report: Decodable {
+            struct Fact: Decodable {
+                let answer: String
+                let number: Int?
+                let errno: String?
+            }
+
+            struct Finding: Decodable {
+                let code, severity, text: String
+            }
+
+            let folder, kind, source: String
+            let mountPoint: String?
+            let isVault, isLocal: Bool
+            let facts: [String: Fact]
+            let findings: [Finding]
+
+            func has(_ code: String, _ severity: String) -> Bool {
+                findings.contains { $0.code == code && $0.severity == severity && !$0.text.isEmpty }
+            }
+        }
+
+        private func doctor(_ path: String, status: Int32 = 0, in vault: Vault? = nil) throws -> Report {
+            let environment = vault?.environment ?? Environment.plain
+            let outcome = try attempt(Built.latchkey, ["doctor", "--json", path], environment: environment)
+            #expect(outcome.status == status, "\(outcome)")
+            return try JSONDecoder().decode(Report.self, from: Data(outcome.output))
+        }
+
+        /// What `init` answers for a folder in the store.
+        private func initialize(_ path: String, _ options: [String] = []) throws -> Outcome {
+            let scratch = try TemporaryFolder()
+            let environment = Environment.plain.merging([
+                "XDG_STATE_HOME": try scratch.makeFolder("state", mode: 0o700)
+            ]) { $1 }
+            return try attempt(
+                Built.latchkey,
+                ["init", "--no-passcode", "--recovery-key-file", scratch.path("key"), path] + options,
+                environment: environment)
+        }
+
+        /// `doctor` on a folder, in which it leaves nothing.
+        private func checked(_ path: String, status: Int32 = 0) throws -> Report {
+            let before = Disk.tree(path)
+            let report = try doctor(path, status: status)
+            #expect(Disk.tree(path) == before)
+            return report
+        }
+
+        @Test func aDiskIsKnown() throws {
+            let vault = try Vault()
+            let report = try checked(vault.path)
+            #expect(report.isVault && report.mountPoint == nil && report.folder == vault.path)
+            #expect(report.facts["renameOver"]?.answer == "yes" && report.facts["nameBytes"]?.number == 255)
+            #expect(!report.findings.contains { $0.severity == "loses data" })
+            try withMount(vault) { mount in
+                for path in [mount.path, vault.path] {
+                    let report = try doctor(path, in: vault)
+                    #expect(report.mountPoint == mount.path && report.folder == vault.path)
+                }
+                #expect(!mount.messages.contains("where the vault lies"), "\(mount.messages)")
+            }
+            let text = try attempt(Built.latchkey, ["doctor", vault.path], environment: vault.environment)
+            #expect(text.status == 0 && text.text.contains("rename over a name") && text.text.contains("not mounted"))
+            let missing = try attempt(Built.latchkey, ["doctor", vault.path + "/missing"])
+            #expect(missing.status == 5, "\(missing)")
+        }
+
+        @Test(.enabled(if: OtherStore.hasSSH, "sshfs or sftp-server is missing")) func aVaultOnSSH() throws {
+            let store = try OtherStore.ssh()
+            let report = try checked(store.path)
+            #expect(
+                report.kind == "sshfs" && report.source == "host:\(store.source)" && !report.isLocal && !report.isVault)
+            #expect(report.facts["renameOver"]?.answer == "yes" && report.facts["sharedLocks"]?.answer == "no")
+            #expect(report.facts["userAttributes"]?.errno == "EOPNOTSUPP")
+            #expect(report.has("noAttributes", "promise does not hold"))
+            #expect(report.has("unlikeHardLinks", "promise does not hold"))
+
+            let vault = try Vault(at: store.path + "/vault")
+            let point = try vault.folder.makeFolder("point")
+            let mounted = try vault.latchkey(["mount", "--passcode-file", vault.passcodeFile, vault.path, point])
+            defer { _ = try? vault.latchkey(["unmount", "--lazy", point]) }
+            #expect(mounted.status == 0 && mounted.errors.contains("it takes no extended attributes"), "\(mounted)")
+            #expect(mounted.errors.contains("  try: latchkey doctor \(vault.path)"), "\(mounted)")
+            try shell("echo text > file; ln -s file link; [ $(cat link) = text ]; mkdir d; mv file d", in: point)
+            // Its two names would be two files, each with changes of its own.
+            let link = try attemptShell("ln d/file other", in: point)
+            #expect(link.status != 0 && link.errors.contains("Operation not permitted"), "\(link)")
+            #expect(try doctor(point, in: vault).mountPoint == point)
+            try vault.latchkey(["unmount", point]).succeeded()
+            #expect(!Disk.tree(store.source).contains { $0.contains("lk.tmp.") })
+            try vault.latchkey(["fsck", "--passcode-file", vault.passcodeFile, vault.path]).succeeded()
+
+            store.disconnect()
+            let refused = try vault.latchkey(["fsck", vault.path])
+            #expect(
+                refused.status == 1 && refused.errors.contains("sshfs on \(store.path), is not connected"), "\(refused)"
+            )
+            #expect(!refused.errors.contains("daemon of this mount"), "\(refused)")
+        }
+
+        @Test func oneCaseOfNames() throws {
+            let store = try OtherStore.passthrough("no-case")
+            #expect(try checked(store.path, status: 7).has("caseInsensitive", "loses data"))
+            for options in [[], ["--store-risk", "accept"]] {
+                let outcome = try initialize(store.path + "/vault", options)
+                #expect(outcome.status == 1 && outcome.errors.contains("does not distinguish a from A"), "\(outcome)")
+            }
+            #expect(Disk.tree(store.source) == [], "a folder that init has made goes, too")
+        }
+
+        @Test func noLinks() throws {
+            let store = try OtherStore.passthrough("no-links")
+            let report = try checked(store.path)
+            #expect(
+                report.has("noSymbolicLinks", "promise does not hold") && report.facts["hardLinks"]?.errno == "EPERM")
+            #expect(report.has("unknownKind", "note"))
+            let vault = try Vault(at: store.path + "/vault")
+            try withMount(vault) { mount in
+                try shell("mkdir d; echo text > d/file; mv d e; [ $(cat e/file) = text ]", in: mount.path)
+                #expect(try attemptShell("ln -s e link", in: mount.path).status != 0)
+                #expect(try attemptShell("ln e/file link", in: mount.path).errors.contains("not permitted"))
+                #expect(mount.messages.contains("it has no symbolic links"), "\(mount.messages)")
+            }
+            try vault.latchkey(["fsck", "--passcode-file", vault.passcodeFile, vault.path]).succeeded()
+        }
+
+        @Test func noReplacement() throws {
+            let store = try OtherStore.passthrough("no-replacement")
+            #expect(try checked(store.path, status: 7).has("noRenameOver", "loses data"))
+            let outcome = try initialize(store.path)
+            #expect(
+                outcome.status == 7 && outcome.errors.contains("passthrough, where a vault loses data"), "\(outcome)")
+            #expect(outcome.errors.contains("try: latchkey doctor \(store.path)"), "\(outcome)")
+            #expect(Disk.tree(store.source) == [])
+
+            let vault = try Vault(at: store.source + "/vault")
+            try withMount(vault) { mount in try shell("echo text > file", in: mount.path).succeeded() }
+            let there = Vault(copy: store.path + "/vault", of: vault)
+            let point = try vault.folder.makeFolder("point")
+            let unlocking = ["--passcode-file", vault.passcodeFile]
+            let refused = try there.latchkey(["mount"] + unlocking + [there.path, point])
+            #expect(refused.status == 7 && refused.errors.contains("a rename does not replace"), "\(refused)")
+            let accepting = "latchkey mount --store-risk accept \(there.path) \(point)"
+            #expect(refused.errors.contains("try: \(accepting)"), "\(refused)")
+            try withMount(there, options: ["--store-risk", "accept"]) { mount in
+                let text = try shell("cat file", in: mount.path).text
+                #expect(text == "text\n")
+                #expect(mount.messages.contains("a rename does not replace"), "\(mount.messages)")
+            }
+            // What is only read loses nothing.
+            try withMount(there, options: ["-o", "ro"]) { mount in
+                let text = try shell("cat file", in: mount.path).text
+                #expect(text == "text\n")
+            }
+        }
+
+        @Test func onlyWholeFiles() throws {
+            let store = try OtherStore.rclone()
+            let report = try checked(store.path, status: 7)
+            #expect(report.kind == "rclone" && report.has("noRandomWrites", "loses data"))
+            let outcome = try initialize(store.path + "/vault")
+            #expect(outcome.status == 7 && outcome.errors.contains("takes no writes at any offset"), "\(outcome)")
+            #expect(Disk.tree(store.source) == [])
+        }
+    }
+}
