@@ -16,6 +16,8 @@ import Vault
 /// A vault before it is mounted: locked for this process (`lk.lock`), its keybag opened with the device key.
 struct OpenVault: Sendable {
     let store: any Store
+    /// The same, if it may hang.
+    let bounded: BoundedStore?
     let lock: VaultLock
     let keybag: OpenKeybag
     let deviceKeyPath: Path
@@ -24,14 +26,20 @@ struct OpenVault: Sendable {
     var volume: String { "\(keybag.volume)" }
 
     init(_ configuration: Configuration) throws(Failure) {
+        let folder: DirectoryStore
         do {
-            store = try DirectoryStore(path: configuration.vault)
+            folder = try DirectoryStore(path: configuration.vault)
         } catch {
             switch error {
             case .ENOENT, .ENOTDIR: throw .notAVault
             default: throw .io(error, doing: "open \(configuration.vault)")
             }
         }
+        bounded = try Failure.makingThreads { () throws(Errno) in
+            // A local disk is not worth the way over another thread.
+            StoreKind(of: folder).isLocal ? nil : try BoundedStore(folder)
+        }
+        store = bounded ?? folder
         let identifier = try OpenKeybag.inspect(store).volume
         do {
             lock = try VaultLock(of: store)
@@ -99,7 +107,7 @@ struct OpenVault: Sendable {
         let mount: ProtectedMount
         do {
             mount = try ProtectedMount(
-                vault: vault, at: configuration.mountPoint, options: configuration.options,
+                vault: vault, store: bounded, at: configuration.mountPoint, options: configuration.options,
                 source: configuration.source, descriptorLimit: Int(clamping: descriptorLimit ?? .max),
                 whenLocked: configuration.whenLocked,
                 forbidden: { policy.violation(setting: $0)?.description }, beforeMount: prepare

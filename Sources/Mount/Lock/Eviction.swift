@@ -2,6 +2,7 @@ import Format
 import Fuse
 import Glibc
 import Posix
+import Store
 import Vault
 
 /// The result of an eviction.
@@ -22,6 +23,8 @@ struct Eviction {
     let session: Session
     let progress: EvictionProgress
     let depth: LockDepth
+    /// The vault's store if that may hang: an eviction does not wait for it as long as it takes.
+    let store: BoundedStore?
 
     /// Passes continue at least this often, then until one finds no dirty page, with an upper bound: later pages are
     /// refused. A mount that freezes makes more passes: in the pauses between them, the daemon serves reads that had
@@ -33,6 +36,27 @@ struct Eviction {
     func run() -> EvictionReport {
         let start = ContinuousClock.now
         defer { progress.step = nil }
+        // From here no request holds a key, a lock or a page for longer than a hanging store is waited for.
+        let before = store?.givenUpCount ?? 0
+        store?.begin(.lock)
+        let (wiped, inodes, passes) = dropPagesAndKeys()
+        store?.finish(.lock)
+        logGivenUp((store?.givenUpCount ?? 0) - before)
+        persistLengths(of: wiped)
+        return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes)
+    }
+
+    private func logGivenUp(_ count: Int) {
+        guard count > 0 else { return }
+        fileSystem.log(
+            .trouble(
+                "the vault's folder does not answer: \(count) calls were given up, so that the keys could go; what is "
+                    + "not written is told by an error of write(2) or fsync(2)"))
+    }
+
+    /// Returns the files whose keys were wiped, the number of inodes whose pages were dropped, and the number of passes
+    /// over them.
+    private func dropPagesAndKeys() -> (wiped: [(Node, File)], inodes: Int, passes: Int) {
         let gates = fileSystem.gates
         progress.step = .wiping
         // From here only dirty pages of mappings are admitted: programs were promised that their stores are written.
@@ -57,10 +81,10 @@ struct Eviction {
         gates.shut(to: .closed, depth.classes)
         // Class keys first: after that no file key can be unwrapped again.
         fileSystem.vault.evict(depth.classes)
-        wipeFileKeys()
+        let wiped = wipeFileKeys()
         // A page may have been read between its invalidation and the closing of the gate.
         inodes = max(inodes, dropPages())
-        return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes + 1)
+        return (wiped, inodes, passes + 1)
     }
 
     /// Makes the kernel write back the dirty pages of all mappings, with a bounded wait. The invalidation writes the
@@ -126,10 +150,8 @@ struct Eviction {
         return nodes.count
     }
 
-    /// Wipes the file keys, then has the accepted lengths written into the headers, which takes no key.
-    ///
-    /// A file that is being closed has no key any more.
-    private func wipeFileKeys() {
+    /// Wipes the file keys, and returns their files. A file that is being closed has no key any more.
+    private func wipeFileKeys() -> [(Node, File)] {
         var files: [(Node, File)] = []
         var busy: [Node] = []
         for node in closing(fileSystem.nodes.open) where !node.flags.load(ordering: .sequentiallyConsistent).isClosing {
@@ -148,6 +170,11 @@ struct Eviction {
             files.append((node, file))
         }
         for (_, file) in files { file.dropKey() }
+        return files
+    }
+
+    /// Has the accepted lengths written into the headers, which takes no key.
+    private func persistLengths(of files: [(Node, File)]) {
         // On another thread: it waits for the disk, and the lock must not.
         fileSystem.late.run { [fileSystem, files] in
             for (node, file) in files {
