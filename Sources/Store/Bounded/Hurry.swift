@@ -10,7 +10,7 @@ public enum Hurry: Int, CaseIterable, Sendable {
 
     /// How long the store has to answer, from the beginning of the hurry and from that of the call on. A lock may give
     /// up two calls of a request one after the other, and must be done within 5 s.
-    var patience: Duration { self == .lock ? .seconds(2) : .seconds(10) }
+    var patience: Duration { self == .lock ? .seconds(2) : .seconds(5) }
 }
 
 /// The hurries under way. Thread-safe, takes no lock.
