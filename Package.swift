@@ -85,7 +85,7 @@ let package = Package(
         module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
         module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
         module("Fuse", ["CFuse", "Posix"]),
-        module("Mount", ["CLinux", "Failure", "Format", "Fuse", "Keybag", "Posix", "Vault"]),
+        module("Mount", ["CLinux", "Failure", "Format", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
         module(
             "Control", ["CLinux", "Failure", "Posix"],
             resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),

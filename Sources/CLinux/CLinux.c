@@ -321,10 +321,6 @@ int lk_boot_timer_set(int timer, struct timespec deadline) {
     return timerfd_settime(timer, TFD_TIMER_ABSTIME, &once, NULL);
 }
 
-int lk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, struct timespec end) {
-    return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &end);
-}
-
 int lk_boot_now(struct timespec *now) {
     return clock_gettime(CLOCK_BOOTTIME, now);
 }

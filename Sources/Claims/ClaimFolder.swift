@@ -9,7 +9,7 @@ import Store
 /// The file of the next epoch is made with O_EXCL: of two processes that want it, one gets it. Each call opens what it
 /// needs by name, because some network stores show another client's changes only then.
 struct ClaimFolder: Sendable {
-    private let store: any Store
+    let store: any Store
     private let folder: Descriptor
 
     static let name = Name(stringLiteral: BackingName.claims)

@@ -23,7 +23,7 @@ final class ClaimKeeper: Sendable {
         self.folder = folder
         self.times = times
         self.lost = lost
-        lease = try Lease(patience: times.patience)
+        lease = try Lease(patience: times.patience, of: folder.store)
     }
 
     /// Looks once, then starts the thread.

@@ -13,9 +13,14 @@ final class Lease: Fence {
     /// Makes the keeper look at once.
     private let wake: Wakeup
 
-    init(patience: Duration) throws(Errno) {
+    /// The store, if its hurries bound the wait too.
+    private let bounded: BoundedStore?
+
+    init(patience: Duration, of store: any Store) throws(Errno) {
         self.patience = patience
+        bounded = store as? BoundedStore
         wake = try Wakeup()
+        bounded?.follow { [weak self] in self?.waiting.wakeAllForLimit() }
     }
 
     var isLost: Bool { lost.load(ordering: .relaxed) }
@@ -30,14 +35,22 @@ final class Lease: Fence {
 
     /// After a suspension, or while the store does not answer: until the keeper has looked.
     private func wait() throws(Errno) {
-        let deadline = BootClock.now + patience
+        let start = MonotonicClock.now
         while !isValid {
             if isLost { throw .ESTALE }
-            let left = deadline - BootClock.now
-            guard left > .zero else { throw .EIO }
             wake.signal()
-            waiting.wait(atMost: left) { _ in self.isValid || self.isLost ? true : nil }
+            let isDecided: Void? = waiting.wait(atMost: { self.left(since: start) }) { _ in
+                self.isValid || self.isLost ? () : nil
+            }
+            // The change is not made: as if the store had not answered to it.
+            guard isDecided != nil else { throw .notAnswered }
         }
+    }
+
+    private func left(since start: Duration) -> Duration {
+        let left = start + patience - MonotonicClock.now
+        guard let hurried = bounded?.patience(since: start) else { return left }
+        return min(left, hurried)
     }
 
     /// The claim was seen to hold, by a look that began before `end` minus the lease.

@@ -2,6 +2,7 @@ import Format
 import Fuse
 import Keybag
 public import Posix
+public import Store
 import Synchronization
 import Vault
 
@@ -15,22 +16,25 @@ public final class ProtectedMount: Sendable {
     private let session: Session
     private let progress = EvictionProgress()
     private let checkpointer: Checkpointer
+    private let store: BoundedStore?
     let rotator: KeyRotator
 
     /// Mounts the vault. Each of `options` is one of `mount -o`; programs that use the mount block until `start` is
     /// called.
     ///
     /// - Parameters:
+    ///   - store: the vault's store, if a lock may give up calls to it.
     ///   - source: what the mount table shows as the source, unless an option says that.
     ///   - descriptorLimit: how many descriptors the process may have open.
     ///   - forbidden: why a file or folder may not be given a class, for the log; nil if it may.
     public init(
-        vault: Vault, at path: Path, options: [String], source: Path? = nil, descriptorLimit: Int,
-        whenLocked: WhenLocked,
+        vault: Vault, store: BoundedStore? = nil, at path: Path, options: [String], source: Path? = nil,
+        descriptorLimit: Int, whenLocked: WhenLocked,
         forbidden: @escaping @Sendable (ProtectionClass) -> String? = { _ in nil },
         beforeMount: () -> Void = {},
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(ProtectedMountError) {
+        self.store = store
         let notifier = Mutex<Notifier?>(nil)
         let shared = Shared(notifier)
         let enforcesLists = options.contains("default_permissions")
@@ -100,12 +104,14 @@ public final class ProtectedMount: Sendable {
             // Nothing is lost: the next mount recovers it from the journal.
             fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
         }
+        // Before another daemon may serve the vault: a late write must not overwrite what that one writes.
+        store?.awaitGivenUp()
     }
 
     /// Evicts the keys of class A, of closed files of class B and, in a deep lock, of class C; returns when they are
     /// gone from memory.
     public func evict(_ depth: LockDepth) -> EvictionReport {
-        Eviction(fileSystem: fileSystem, session: session, progress: progress, depth: depth).run()
+        Eviction(fileSystem: fileSystem, session: session, progress: progress, depth: depth, store: store).run()
     }
 
     /// From this time of the boot clock on, requests for contents that a lock of this depth closes fail, even if
@@ -207,6 +213,9 @@ public final class ProtectedMount: Sendable {
         try synchronize()
         fileSystem.isStill.store(true, ordering: .releasing)
     }
+
+    /// From now on waits for a store that may hang for some seconds only: the process is about to end.
+    public func hurryToEnd() { store?.begin(.end) }
 
     /// Fails all requests, present and future.
     public func disconnect() throws(Errno) { try session.abort() }

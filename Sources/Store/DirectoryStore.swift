@@ -58,7 +58,7 @@ public final class DirectoryStore: Store {
     }
 
     public func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno) {
-        try file.write(bytes, at: offset)
+        do throws(Errno) { try file.write(bytes, at: offset) } catch { throw error.asAnswered }
     }
 
     public func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
@@ -80,11 +80,11 @@ public final class DirectoryStore: Store {
     }
 
     public func synchronize(_ file: Descriptor, dataOnly: Bool) throws(Errno) {
-        try file.synchronize(dataOnly: dataOnly)
+        do throws(Errno) { try file.synchronize(dataOnly: dataOnly) } catch { throw error.asAnswered }
     }
 
     public func synchronizeAll() throws(Errno) {
-        try root.synchronizeFileSystem()
+        do throws(Errno) { try root.synchronizeFileSystem() } catch { throw error.asAnswered }
     }
 
     public func rename(

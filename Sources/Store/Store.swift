@@ -6,6 +6,8 @@ public import Posix
 /// or replay each one. A store never follows a symbolic link. Any thread may call any method at any time. Each does
 /// what its system call does and has the same errors; the `Descriptor` extensions of Posix name the call.
 ///
+/// A store that gives up waiting (`BoundedStore`) throws `Errno.notAnswered`, which no other store throws.
+///
 /// A descriptor must come from the same store.
 public protocol Store: AnyObject, Sendable {
     /// The folder itself, open for reading.
@@ -85,6 +87,16 @@ public protocol Store: AnyObject, Sendable {
     func statistics() throws(Errno) -> FileSystemStatistics
     /// EWOULDBLOCK if another open file has the lock.
     func lockExclusively(_ file: Descriptor) throws(Errno)
+}
+
+extension Errno {
+    /// ETIMEDOUT: the call was given up. It has had no effect, or will have its effect later, before any other call on
+    /// the same file or folder. A flush that was given up is no failed flush: the next one of the same file tells how
+    /// it ended.
+    public static let notAnswered = Errno.ETIMEDOUT
+
+    /// The same error, of a store that never gives up: a device or a server that reports ETIMEDOUT has failed.
+    var asAnswered: Errno { self == .notAnswered ? .EIO : self }
 }
 
 extension Store {

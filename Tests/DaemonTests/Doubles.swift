@@ -88,6 +88,7 @@ final class TestMount: MountedFileSystem {
     func remounted(readOnly: Bool) {}
 
     func synchronize() {}
+    func hurryToEnd() {}
 
     func forgetAllKeys() { state.withLock { $0.forgets += 1 } }
 

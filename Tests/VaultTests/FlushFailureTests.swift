@@ -225,3 +225,72 @@ import Testing
 
     enum FaultKind { case flush, write }
 }
+
+/// A store that gives up waiting has not failed: what it was asked to make durable can be made so later.
+@Suite struct GivenUpFlushTests {
+    private func scene() throws -> (test: TestVault, faults: FaultPlan) {
+        let test = try TestVault { FaultInjectingStore($0) }
+        return (test, try #require(test.store as? FaultInjectingStore).faults)
+    }
+
+    /// Each flush is given up once, and all bytes are there after a crash that follows a later sync.
+    @Test(arguments: [true, false], [10, 600_000]) func laterSyncsSucceed(dataOnly: Bool, count: Int) throws {
+        let (test, faults) = try scene()
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        try file.synchronize(dataOnly: false)
+        try file.write([UInt8](repeating: 2, count: count), at: 4096)
+        for nth in 1...3 {
+            faults.fail(.synchronize, nth: nth, with: .notAnswered)
+            try? file.synchronize(dataOnly: dataOnly)
+            faults.clear()
+        }
+        try file.synchronize(dataOnly: dataOnly)
+        #expect(faults.injected > 0)
+        let (vault, root) = try test.afterDeath()
+        #expect(try vault.openFile("file", in: root).header.length == UInt64(4096 + count))
+    }
+
+    /// A flush of all files, or of a folder.
+    @Test func laterFlushesOfAllSucceed() throws {
+        let (test, faults) = try scene()
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        for kind in [Operation.Kind.synchronizeAll, .synchronize] {
+            faults.fail(kind, with: .notAnswered)
+            #expect(throws: VaultError.system(.notAnswered)) {
+                if kind == .synchronizeAll { try test.vault.flushAll() } else { try test.vault.synchronize(test.root) }
+            }
+        }
+        try test.vault.synchronize(test.root)
+        try test.vault.flushAll()
+        #expect(faults.injected == 2)
+    }
+
+    /// The store takes records whose append was given up: a crash finds the later ones, and none of those.
+    @Test(arguments: [1, 3], [1, 2]) func recordsThatWereGivenUpAreNotFound(blocks: Int, later: Int) throws {
+        let (test, faults) = try scene()
+        let (file, other) = (try test.create("file"), try test.create("other"))
+        for file in [file, other] {
+            try file.write([UInt8](repeating: 1, count: 4 * 4096), at: 0)
+            try file.synchronize(dataOnly: false)
+            try file.write([9], at: 0)
+            try file.synchronize(dataOnly: true)
+        }
+        // The bytes lie in the journal, and the program is told that they do not.
+        faults.fail(.write, with: .notAnswered, effect: .whole)
+        #expect(throws: VaultError.system(.notAnswered)) {
+            try file.write([UInt8](repeating: 2, count: blocks * 4096), at: 4096)
+        }
+        #expect(faults.injected == 1)
+        #expect(try file.contents(4 * 4096) == [9] + [UInt8](repeating: 1, count: 4 * 4096 - 1))
+        for _ in 0..<later {
+            try other.write([3], at: 4096)
+            try other.synchronize(dataOnly: true)
+        }
+        let (vault, root) = try test.afterDeath()
+        #expect(
+            try vault.openFile("file", in: root).contents(4 * 4096) == [9] + [UInt8](repeating: 1, count: 4 * 4096 - 1))
+        #expect(try vault.openFile("other", in: root).contents(4097).last == 3)
+    }
+}

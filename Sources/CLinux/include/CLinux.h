@@ -3,7 +3,6 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 
-#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -94,9 +93,6 @@ int lk_signalfd_read(int file);  // the signal's number
 int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME, non-blocking
 int lk_boot_timer_set(int timer, struct timespec deadline);
 int lk_boot_now(struct timespec *now);
-
-// pthread_cond_clockwait(3) on CLOCK_MONOTONIC; returns an error number, ETIMEDOUT after `end`.
-int lk_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, struct timespec end);
 
 // Prepares a program to be executed as a daemon: its own session, the root folder as working folder, and without our
 // descriptors from `first` on.

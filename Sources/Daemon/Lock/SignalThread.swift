@@ -10,7 +10,8 @@ import Synchronization
 /// SIGUSR1 locks, with the grace period. SIGTERM, SIGINT and SIGHUP unmount. If the mount is in use, it is unmounted
 /// lazily and locked with the grace period, and the daemon goes on until the last use ends. The same happens if another
 /// program has detached the mount. A second SIGTERM or SIGINT makes all written data durable and ends the process at
-/// once. SIGHUP does not count: at the end of a login systemd sends it together with SIGTERM, in any order.
+/// once, or after some seconds if the vault's disk does not answer. SIGHUP does not count: at the end of a login
+/// systemd sends it together with SIGTERM, in any order.
 public final class SignalThread: Sendable {
     private let signals: SignalDescriptor
     private let lock: MountLock
@@ -51,7 +52,10 @@ public final class SignalThread: Sendable {
     public func start() throws(Errno) {
         try unmounter.start { self.unmount() }
         try ender.start {
+            self.mount.hurryToEnd()
             self.mount.synchronize()
+            // A thread that the disk does not answer keeps the memory of the process that has ended.
+            self.mount.forgetAllKeys()
             self.exit()
         }
         try remounter?.start { self.followRemount() }

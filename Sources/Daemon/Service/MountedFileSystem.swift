@@ -65,6 +65,10 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     /// Makes all written data durable.
     func synchronize()
 
+    /// From now on `synchronize` fails after some seconds if the vault's disk does not answer: the process is about to
+    /// end. Does not wait.
+    func hurryToEnd()
+
     /// Unmounts, or throws `busy`. Lazily, the mount disappears at once, and `run` returns when its last use has ended.
     func unmount(lazily: Bool) throws(Failure)
 

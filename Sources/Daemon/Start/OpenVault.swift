@@ -16,6 +16,8 @@ import Vault
 /// A vault before it is mounted: held by this process, its keybag opened with the device key.
 struct OpenVault: Sendable {
     let store: any Store
+    /// The same without the claim, if it may hang.
+    let bounded: BoundedStore?
     let hold: VaultHold
     let keybag: OpenKeybag
     let deviceKeyPath: Path
@@ -35,9 +37,13 @@ struct OpenVault: Sendable {
             default: throw .io(error, doing: "open \(configuration.vault)")
             }
         }
+        bounded = try Failure.makingThreads { () throws(Errno) in
+            // A local disk is not worth the way over another thread.
+            StoreKind(of: folder).isLocal ? nil : try BoundedStore(folder)
+        }
         let identifier = try OpenKeybag.inspect(folder).volume
         hold = try VaultHold(
-            folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
+            bounded ?? folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
         store = hold.store
         storeFacts = StoreProbe.factsForMount(of: store, readOnly: configuration.readOnly)
         try storeFacts.refuse(unless: configuration.acceptsStoreRisk)
@@ -111,7 +117,7 @@ struct OpenVault: Sendable {
         let mount: ProtectedMount
         do {
             mount = try ProtectedMount(
-                vault: vault, at: configuration.mountPoint, options: configuration.options,
+                vault: vault, store: bounded, at: configuration.mountPoint, options: configuration.options,
                 source: configuration.source, descriptorLimit: Int(clamping: descriptorLimit ?? .max),
                 whenLocked: configuration.whenLocked,
                 forbidden: { policy.violation(setting: $0)?.description }, beforeMount: prepare

@@ -105,6 +105,8 @@ final class VaultMount: MountedFileSystem {
         do { try mount.disconnect() } catch { log.warning("cannot end the requests that are under way: \(error)") }
     }
 
+    func hurryToEnd() { mount.hurryToEnd() }
+
     var isReadOnly: Bool { mount.isReadOnly }
 
     func remounted(readOnly: Bool) {

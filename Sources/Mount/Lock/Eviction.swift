@@ -2,6 +2,7 @@ import Format
 import Fuse
 import Glibc
 import Posix
+import Store
 import Vault
 
 /// The result of an eviction.
@@ -22,17 +23,42 @@ struct Eviction {
     let session: Session
     let progress: EvictionProgress
     let depth: LockDepth
+    /// The vault's store if that may hang: an eviction does not wait for it as long as it takes.
+    let store: BoundedStore?
 
     /// Passes continue at least this often, then until one finds no dirty page, with an upper bound: later pages are
     /// refused. A mount that freezes makes more passes: in the pauses between them, the daemon serves reads that had
     /// passed the point where they could wait before their file's attributes were dropped.
     private var leastPasses: Int { fileSystem.parked.whenLocked.isFreeze ? 10 : 2 }
     private static let mostPasses = 20
-    private static let flushPatience = Duration.seconds(2)
+    /// Less on a store that may hang: while the eviction needs no request that waits, it must end before calls are
+    /// given up, those for class D too.
+    private var flushPatience: Duration { .seconds(store == nil ? 2 : 1) }
 
     func run() -> EvictionReport {
         let start = ContinuousClock.now
         defer { progress.step = nil }
+        // From here no request holds a key, a lock or a page for longer than a hanging store is waited for.
+        let before = store?.givenUpCount ?? 0
+        store?.begin(.lock)
+        let (wiped, inodes, passes) = dropPagesAndKeys()
+        store?.finish(.lock)
+        logGivenUp((store?.givenUpCount ?? 0) - before)
+        persistLengths(of: wiped)
+        return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes)
+    }
+
+    private func logGivenUp(_ count: Int) {
+        guard count > 0 else { return }
+        fileSystem.log(
+            .trouble(
+                "the vault's folder does not answer: \(count) calls were given up, so that the keys could go; what is "
+                    + "not written is told by an error of write(2) or fsync(2)"))
+    }
+
+    /// Returns the files whose keys were wiped, the number of inodes whose pages were dropped, and the number of passes
+    /// over them.
+    private func dropPagesAndKeys() -> (wiped: [(Node, File)], inodes: Int, passes: Int) {
         let gates = fileSystem.gates
         progress.step = .wiping
         // From here only dirty pages of mappings are admitted: programs were promised that their stores are written.
@@ -57,10 +83,10 @@ struct Eviction {
         gates.shut(to: .closed, depth.classes)
         // Class keys first: after that no file key can be unwrapped again.
         fileSystem.vault.evict(depth.classes)
-        wipeFileKeys()
+        let wiped = wipeFileKeys()
         // A page may have been read between its invalidation and the closing of the gate.
         inodes = max(inodes, dropPages())
-        return EvictionReport(duration: ContinuousClock.now - start, inodes: inodes, passes: passes + 1)
+        return (wiped, inodes, passes + 1)
     }
 
     /// Makes the kernel write back the dirty pages of all mappings, with a bounded wait. The invalidation writes the
@@ -69,7 +95,7 @@ struct Eviction {
         do {
             let done = try Wakeup()
             fileSystem.late.flush(writeDirtyPages) { done.signal() }
-            _ = try Poll.readable([done.readable], timeout: Self.flushPatience)
+            _ = try Poll.readable([done.readable], timeout: flushPatience)
         } catch {
             fileSystem.log(.trouble("cannot flush mapped files in a thread of their own: \(error)"))
             writeDirtyPages()
@@ -126,10 +152,8 @@ struct Eviction {
         return nodes.count
     }
 
-    /// Wipes the file keys, then has the accepted lengths written into the headers, which takes no key.
-    ///
-    /// A file that is being closed has no key any more.
-    private func wipeFileKeys() {
+    /// Wipes the file keys, and returns their files. A file that is being closed has no key any more.
+    private func wipeFileKeys() -> [(Node, File)] {
         var files: [(Node, File)] = []
         var busy: [Node] = []
         for node in closing(fileSystem.nodes.open) where !node.flags.load(ordering: .sequentiallyConsistent).isClosing {
@@ -148,12 +172,19 @@ struct Eviction {
             files.append((node, file))
         }
         for (_, file) in files { file.dropKey() }
+        return files
+    }
+
+    /// Has the accepted lengths written into the headers, which takes no key.
+    private func persistLengths(of files: [(Node, File)]) {
         // On another thread: it waits for the disk, and the lock must not.
         fileSystem.late.run { [fileSystem, files] in
             for (node, file) in files {
-                do {
+                do throws(VaultError) {
                     try file.persistLength()
                 } catch {
+                    // Given up by the next lock. The file is dirty, so a checkpoint writes its header.
+                    guard error != .system(.notAnswered) else { continue }
                     fileSystem.log(.lost(path: fileSystem.path(of: node), reason: "\(error)"))
                 }
             }

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// An open file descriptor, closed with its last reference.
 ///
@@ -7,17 +8,36 @@ import Glibc
 /// its last use, which is the read of `number`. An object that is the argument of a call stays alive.
 public final class Descriptor: Sendable {
     public let number: Int32
+    /// What closes it in place of this object.
+    private let closer: (@Sendable (Int32) -> Void)?
+    private let isHandedOver = Atomic(false)
 
     /// Takes ownership of an open descriptor.
-    public init(owning number: Int32) {
+    public convenience init(owning number: Int32) { self.init(owning: number, closer: nil) }
+
+    private init(owning number: Int32, closer: (@Sendable (Int32) -> Void)?) {
         precondition(number >= 0, "not a descriptor")
         self.number = number
+        self.closer = closer
+    }
+
+    /// Another object for the same descriptor, which `closer` closes with its last reference: close(2) waits for the
+    /// file system, so it may belong on another thread. Call it once; this object must not be used any more.
+    package func handedOver(to closer: @escaping @Sendable (Int32) -> Void) -> Descriptor {
+        isHandedOver.store(true, ordering: .releasing)
+        return Descriptor(owning: number, closer: closer)
+    }
+
+    /// Closes a descriptor by its number. Errors are ignored: a file that must be durable has reported them at fsync.
+    package static func close(_ number: Int32) {
+        // Never repeated on EINTR: Linux has released the number already, and another thread may own it by now.
+        _ = Glibc.close(number)
     }
 
     deinit {
-        // Never repeated on EINTR: Linux has released the number already, and another thread may own it by now. Errors
-        // are ignored: a file that must be durable has reported them at fsync.
-        _ = close(number)
+        guard !isHandedOver.load(ordering: .acquiring) else { return }
+        if let closer { return closer(number) }
+        Self.close(number)
     }
 
     /// Opens a path relative to the working folder, and follows symbolic links; adds O_CLOEXEC.

@@ -1,11 +1,10 @@
-import CLinux
 import Glibc
 
 /// A value under a lock, with a condition on which threads wait for its change.
 ///
 /// Thread-safe. The `body` closures must not call this object.
 ///
-/// Source: pthread_mutex_lock(3), pthread_cond_wait(3).
+/// Source: pthread_mutex_lock(3), pthread_cond_wait(3), pthread_condattr_setclock(3).
 @safe
 package final class Monitor<Value>: @unchecked Sendable {
     // Unchecked: `mutex` protects `value`, and the pointers do not change.
@@ -18,7 +17,12 @@ package final class Monitor<Value>: @unchecked Sendable {
         unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
         unsafe pthread_mutex_init(mutex, nil)
-        unsafe pthread_cond_init(condition, nil)
+        var attributes = pthread_condattr_t()
+        unsafe pthread_condattr_init(&attributes)
+        // A change of the wall clock must not make a bounded wait longer.
+        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        unsafe pthread_cond_init(condition, &attributes)
+        unsafe pthread_condattr_destroy(&attributes)
     }
 
     deinit {
@@ -45,22 +49,24 @@ package final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    /// Likewise, but returns nil after so long: by the clock that stops while the machine is suspended.
+    /// As `wait`, but returns nil once `limit` is not positive.
     ///
-    /// Source: pthread_cond_clockwait(3), CLOCK_MONOTONIC.
-    @discardableResult
-    package func wait<Result>(atMost time: Duration, _ body: (inout Value) -> Result?) -> Result? {
-        var now = timespec()
-        unsafe clock_gettime(CLOCK_MONOTONIC, &now)
-        let (seconds, attoseconds) = (.seconds(now.tv_sec) + .nanoseconds(now.tv_nsec) + time as Duration).components
-        let end = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    /// - Parameter limit: how much longer the thread may wait, nil for as long as it takes. Asked before each wait.
+    package func wait<Result>(atMost limit: () -> Duration?, _ body: (inout Value) -> Result?) -> Result? {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
         while true {
             if let result = body(&value) { return result }
-            if unsafe lk_condition_wait(condition, mutex, end) == ETIMEDOUT {
-                return body(&value)
+            guard let left = limit() else {
+                unsafe pthread_cond_wait(condition, mutex)
+                continue
             }
+            guard left > .zero else { return nil }
+            var end = MonotonicClock.now + left
+            var time = timespec()
+            (time.tv_sec, end) = (Int(end.components.seconds), end - .seconds(end.components.seconds))
+            time.tv_nsec = Int(end.components.attoseconds / 1_000_000_000)
+            unsafe pthread_cond_timedwait(condition, mutex, &time)
         }
     }
 
@@ -69,4 +75,11 @@ package final class Monitor<Value>: @unchecked Sendable {
 
     /// Makes all waiting threads look at the value again.
     package func wakeAll() { unsafe pthread_cond_broadcast(condition) }
+
+    /// The same for what is not in the value, such as a limit that has changed: no thread misses it between its look
+    /// and its wait.
+    package func wakeAllForLimit() {
+        withLock { _ in }
+        wakeAll()
+    }
 }

@@ -16,7 +16,8 @@ extension Journal {
             do throws(Errno) {
                 try store.synchronize(file, dataOnly: true)
             } catch {
-                state.withLock { $0.failure = error }
+                // A flush that was given up has made nothing durable for sure; the next one tells how it ended.
+                if error != .notAnswered { state.withLock { $0.failure = error } }
                 throw error
             }
             state.withLock { $0.durable = target }

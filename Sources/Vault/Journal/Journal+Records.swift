@@ -32,6 +32,7 @@ extension Journal {
     /// full.
     func advance(for room: UInt64, _ state: inout State) throws(Errno) {
         if let failure = state.failure { throw failure }
+        try removeUnanswered(&state)
         if state.isSealed {
             let sector = UInt64(JournalRecord.sectorSize)
             state.position = (state.position + sector - 1) / sector * sector
@@ -42,6 +43,22 @@ extension Journal {
             state.halves[state.active].epoch = state.head.nextEpoch
             state.head.nextEpoch += 1
         }
+    }
+
+    /// Overwrites records whose write was given up with zeros, durably, before another one is appended: the store may
+    /// have taken them, and a crash must not find them behind, or between, records that came later.
+    private func removeUnanswered(_ state: inout State) throws(Errno) {
+        guard state.unanswered > state.position else { return }
+        let zeros = [UInt8](repeating: 0, count: Int(state.unanswered - state.position))
+        do throws(Errno) {
+            try unsafe store.write(
+                zeros.span.bytes, to: file, at: Int64(state.head.offset(ofHalf: state.active) + state.position))
+            try store.synchronize(file, dataOnly: true)
+        } catch {
+            if error != .notAnswered { state.failure = error }
+            throw error
+        }
+        state.unanswered = 0
     }
 
     /// Writes the records of `body` at that position.
@@ -77,7 +94,11 @@ extension Journal {
         } catch {
             // On a full disk the write stops before the last record, and records without a header behind them do not
             // count. After another error all of them may be on disk, perhaps behind the records that come next.
-            if error != .ENOSPC && error != .EDQUOT { state.failure = error }
+            switch error {
+            case .ENOSPC, .EDQUOT: break
+            case .notAnswered: state.unanswered = max(state.unanswered, start + UInt64(used))
+            default: state.failure = error
+            }
             throw error
         }
         try? stamp(state)

@@ -76,6 +76,8 @@ package final class Journal: Sendable {
         /// The error of a flush or write that has failed: what is on disk is unknown, so no record is appended or
         /// flushed any more.
         var failure: Errno?
+        /// Where the records end in the active half that were given up: those from `position` on may be in the file.
+        var unanswered: UInt64 = 0
         /// The journal's time of modification, which no user sees.
         var stamp: Int64 = .min
         /// The records that are about to be written.

@@ -3,23 +3,27 @@ import Store
 
 extension File {
     /// Flushes the backing file. A failure is final: the kernel reports it once, and from then on takes what it could
-    /// not write for written. The next session finds out what is on disk.
+    /// not write for written. The next session finds out what is on disk. A flush that was given up has not failed: the
+    /// next one tells how it ended.
     ///
     /// Needs no lock but its own, which puts concurrent flushes one after the other, so that both learn of a failure.
     /// That lock is recursive because an observer of the store may flush the file once more meanwhile.
     func flush(dataOnly: Bool) throws(VaultError) {
         try flushing.withLock { () throws(VaultError) in
-            try refuseAfterFailure()
+            if let failure = flushFailure.withLock({ $0 }), failure != .notAnswered { throw .system(failure) }
             do throws(Errno) { try vault.store.synchronize(descriptor, dataOnly: dataOnly) } catch {
                 flushFailure.withLock { $0 = error }
                 throw .system(error)
             }
+            flushFailure.withLock { $0 = nil }
         }
     }
 
-    /// Throws what a flush has failed with, if one has.
+    /// Throws what a flush has failed with, if one has. If one was given up, another one finds out.
     func refuseAfterFailure() throws(VaultError) {
-        if let failure = flushFailure.withLock({ $0 }) { throw .system(failure) }
+        guard let failure = flushFailure.withLock({ $0 }) else { return }
+        guard failure == .notAnswered else { throw .system(failure) }
+        try flush(dataOnly: true)
     }
 }
 
@@ -35,6 +39,7 @@ extension Vault {
                 if let failure = folderFailures.withLock({ $0[inode] ?? $0[0] }) { throw failure }
             }
             do throws(Errno) { try store.synchronize(folder, dataOnly: false) } catch {
+                guard error != .notAnswered else { throw error }
                 // The failure is kept even if the folder's inode is unknown: no inode has the number 0.
                 let inode = (try? inode()) ?? 0
                 folderFailures.withLock { $0[inode] = error }
@@ -50,7 +55,7 @@ extension Vault {
             if let failure = folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
             if let failure = flushAllFailure.withLock({ $0 }) { throw .system(failure) }
             do throws(Errno) { try store.synchronizeAll() } catch {
-                flushAllFailure.withLock { $0 = error }
+                if error != .notAnswered { flushAllFailure.withLock { $0 = error } }
                 throw .system(error)
             }
         }

@@ -7,16 +7,13 @@ final class StoppableDisk {
     let path: String
     private let folder: TemporaryFolder
     private let process: Child
-    private let device: UInt64
-    /// A mount of our own of the kernel's list of FUSE connections.
-    private let connections: String
+    private let connection: UnansweredRequests
 
     /// - Note: needs root for that mount.
     init() throws {
         if let missing = Built.missing { throw HarnessError(missing) }
         folder = try TemporaryFolder()
         path = try folder.makeFolder("disk")
-        connections = try folder.makeFolder("connections")
         let nowhere = try StreamFile()
         process = try Child(
             Built.passthrough, [try folder.makeFolder("source"), path], input: nowhere.descriptor,
@@ -28,18 +25,14 @@ final class StoppableDisk {
         }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw HarnessError("stat \(path): errno \(errno)") }
-        device = UInt64(status.st_dev)
-        LiveMounts.add(path, device: device, daemon: process.pid)
-        guard unsafe mount("none", connections, "fusectl", 0, nil) == 0 else {
-            throw HarnessError("cannot mount fusectl: errno \(errno)")
-        }
+        LiveMounts.add(path, device: UInt64(status.st_dev), daemon: process.pid)
+        connection = try UnansweredRequests(of: UInt64(status.st_dev), in: folder)
     }
 
     deinit {
         go()
         process.send(SIGTERM)
         process.wait()
-        unsafe umount2(connections, Int32(MNT_DETACH))
         unsafe umount2(path, Int32(MNT_DETACH))
         LiveMounts.remove(path)
     }
@@ -64,18 +57,5 @@ final class StoppableDisk {
     func go() { process.send(SIGCONT) }
 
     /// How many requests the kernel has sent without an answer yet.
-    var waiting: Int {
-        let number = device & 0xff | device >> 12 & 0xfff00
-        let text = try? String(contentsOfFile: "\(connections)/\(number)/waiting", encoding: .utf8)
-        return text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) } ?? 0
-    }
-
-    /// Returns when so many requests wait.
-    func untilWaiting(_ count: Int) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while waiting < count {
-            guard ContinuousClock.now < end else { throw HarnessError("only \(waiting) requests wait for the disk") }
-            usleep(2_000)
-        }
-    }
+    var waiting: Int { connection.count }
 }

@@ -1,0 +1,293 @@
+import Glibc
+public import Posix
+
+/// A store whose callers do not wait for ever: in a hurry, a call that the store does not answer is given up.
+///
+/// For stores that may hang, as those do that a network lies before: the kernel lets no thread leave such a call. So
+/// each call is made on a thread of this store's own, which has its own copy of the bytes, while the caller waits. If a
+/// hurry (`begin`) makes the caller give the call up, it throws `notAnswered`, and the thread stays in the store until
+/// that answers. Until then no other call on the same file or folder is sent, because the store could make it first:
+/// it waits, or is given up too. A flush that fails after it was given up makes each later one of the same file fail.
+///
+/// Without a hurry a call waits as long as it takes. Source: docs/EVICTION.md.
+public final class BoundedStore: Store {
+    private let base: any Store
+    private let calls: StoreCalls
+    public let root: Descriptor
+
+    /// As many calls can hang at once before another has to wait for a thread: twice as many as request threads.
+    public static let usualThreads = 32
+
+    /// - Throws: why a thread cannot be created.
+    public init(_ base: any Store, threads: Int = usualThreads) throws(Errno) {
+        self.base = base
+        root = base.root
+        calls = try StoreCalls(threads: threads)
+    }
+
+    deinit { calls.stop() }
+
+    /// From now on callers give up what the store does not answer in time. Does not wait.
+    public func begin(_ hurry: Hurry) { calls.begin(hurry) }
+
+    /// Ends a hurry. Calls that were given up stay so.
+    public func finish(_ hurry: Hurry) { calls.finish(hurry) }
+
+    /// How much longer a wait that began at `start` of the monotonic clock may last; nil for as long as it takes.
+    package func patience(since start: Duration) -> Duration? { calls.patience(since: start) }
+
+    /// Has a wait follow the hurries that is not for a call: `wake` is called when one begins, and may not block.
+    package func follow(_ wake: @escaping @Sendable () -> Void) { calls.follow(wake) }
+
+    /// How many calls were given up so far.
+    public var givenUpCount: Int { calls.givenUpCount }
+
+    /// Returns when no call that was given up can change the store any more. In a hurry to end the process it returns
+    /// after a while, and the process must end: the kernel keeps its locks until the store has answered.
+    public func awaitGivenUp() { calls.awaitGivenUp() }
+
+    private func owned(_ file: Descriptor) -> Descriptor {
+        file.handedOver { [calls] in calls.close($0) }
+    }
+
+    public func open(
+        _ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32
+    ) throws(Errno) -> Descriptor {
+        let isChange = flags & (O_CREAT | O_TRUNC) != 0
+        return owned(
+            try calls.make(isChange ? .change : .look, [directory]) { [base] () throws(Errno) in
+                try base.open(name, in: directory, flags, mode: mode)
+            })
+    }
+
+    public func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor {
+        owned(try calls.make(.look, [file]) { [base] () throws(Errno) in try base.reopen(file, flags) })
+    }
+
+    public func read(
+        _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64
+    ) throws(Errno) -> Int {
+        let count = buffer.byteCount
+        let bytes = try calls.make(.look, [file]) { [base] () throws(Errno) in
+            try Self.collect(count) { (bytes) throws(Errno) in try base.read(file, into: &bytes, at: offset) }
+        }
+        buffer.take(bytes)
+        return bytes.count
+    }
+
+    public func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno) {
+        // A copy: the caller's memory may be used for something else before the store has taken it.
+        let bytes = bytes.copied
+        try calls.make(.change, [file]) { [base] () throws(Errno) in
+            try unsafe base.write(bytes.span.bytes, to: file, at: offset)
+        }
+    }
+
+    public func attribute(
+        _ name: String, of entry: Name, in directory: Descriptor, into value: inout MutableRawSpan
+    ) throws(Errno) -> Int {
+        let count = value.byteCount
+        let bytes = try calls.make(.look, [directory]) { [base] () throws(Errno) in
+            try Self.collect(count) { (bytes) throws(Errno) in
+                try base.attribute(name, of: entry, in: directory, into: &bytes)
+            }
+        }
+        value.take(bytes)
+        return bytes.count
+    }
+
+    /// The bytes that `body` has put into a buffer of this size; it returns their number.
+    private static func collect(
+        _ count: Int, _ body: (inout MutableRawSpan) throws(Errno) -> Int
+    ) throws(Errno) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var used = 0
+        do {
+            var elements = bytes.mutableSpan
+            var all = unsafe elements.mutableBytes
+            used = try body(&all)
+        }
+        bytes.removeLast(count - used)
+        return bytes
+    }
+
+    public func synchronizeAll() throws(Errno) {
+        try calls.make(.flushAll, []) { [base] () throws(Errno) in try base.synchronizeAll() }
+    }
+
+    public func statistics() throws(Errno) -> FileSystemStatistics {
+        try calls.make(.look, []) { [base] () throws(Errno) in try base.statistics() }
+    }
+
+    public func path(of file: Descriptor) throws(Errno) -> [UInt8] {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.path(of: file) }
+    }
+
+    public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
+        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.status(of: name, in: directory) }
+    }
+
+    public func status(of file: Descriptor) throws(Errno) -> FileStatus {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.status(of: file) }
+    }
+
+    public func birthTime(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
+        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.birthTime(name, in: directory) }
+    }
+
+    public func birthTime(_ file: Descriptor) throws(Errno) -> Timespec? {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.birthTime(file) }
+    }
+
+    public func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.nextData(of: file, from: offset) }
+    }
+
+    public func nextHole(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.nextHole(of: file, from: offset) }
+    }
+
+    public func noteAccess(to file: Descriptor) throws(Errno) {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.noteAccess(to: file) }
+    }
+
+    public func truncate(_ file: Descriptor, to size: Int64) throws(Errno) {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in try base.truncate(file, to: size) }
+    }
+
+    public func allocate(_ file: Descriptor, mode: Int32, offset: Int64, length: Int64) throws(Errno) {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in
+            try base.allocate(file, mode: mode, offset: offset, length: length)
+        }
+    }
+
+    public func synchronize(_ file: Descriptor, dataOnly: Bool) throws(Errno) {
+        try calls.make(.flush, [file]) { [base] () throws(Errno) in try base.synchronize(file, dataOnly: dataOnly) }
+    }
+
+    public func rename(
+        _ old: Name, in directory: Descriptor, to new: Name, in newDirectory: Descriptor, flags: UInt32
+    ) throws(Errno) {
+        try calls.make(.change, [directory, newDirectory]) { [base] () throws(Errno) in
+            try base.rename(old, in: directory, to: new, in: newDirectory, flags: flags)
+        }
+    }
+
+    public func link(_ old: Name, in directory: Descriptor, to new: Name, in newDirectory: Descriptor) throws(Errno) {
+        try calls.make(.change, [directory, newDirectory]) { [base] () throws(Errno) in
+            try base.link(old, in: directory, to: new, in: newDirectory)
+        }
+    }
+
+    public func unlink(_ name: Name, in directory: Descriptor) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in try base.unlink(name, in: directory) }
+    }
+
+    public func removeDirectory(_ name: Name, in directory: Descriptor) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in
+            try base.removeDirectory(name, in: directory)
+        }
+    }
+
+    public func makeDirectory(_ name: Name, in directory: Descriptor, mode: UInt32) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in
+            try base.makeDirectory(name, in: directory, mode: mode)
+        }
+    }
+
+    public func makeNode(_ name: Name, in directory: Descriptor, mode: UInt32, device: UInt64) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in
+            try base.makeNode(name, in: directory, mode: mode, device: device)
+        }
+    }
+
+    public func makeSymbolicLink(to target: [UInt8], _ name: Name, in directory: Descriptor) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in
+            try base.makeSymbolicLink(to: target, name, in: directory)
+        }
+    }
+
+    public func readSymbolicLink(_ name: Name, in directory: Descriptor) throws(Errno) -> [UInt8] {
+        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.readSymbolicLink(name, in: directory) }
+    }
+
+    public func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
+        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.entries(of: directory) }
+    }
+
+    // It moves the open folder's offset: another call must not begin where this one has not been yet.
+    public func nextEntries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in try base.nextEntries(of: directory) }
+    }
+
+    public func setMode(_ mode: UInt32, of name: Name, in directory: Descriptor) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in
+            try base.setMode(mode, of: name, in: directory)
+        }
+    }
+
+    public func setMode(_ mode: UInt32, of file: Descriptor) throws(Errno) {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in try base.setMode(mode, of: file) }
+    }
+
+    public func setOwner(user: UInt32?, group: UInt32?, of name: Name, in directory: Descriptor) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in
+            try base.setOwner(user: user, group: group, of: name, in: directory)
+        }
+    }
+
+    public func setOwner(user: UInt32?, group: UInt32?, of file: Descriptor) throws(Errno) {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in
+            try base.setOwner(user: user, group: group, of: file)
+        }
+    }
+
+    public func setTimes(
+        accessed: TimeChange, modified: TimeChange, of name: Name, in directory: Descriptor
+    ) throws(Errno) {
+        try calls.make(.change, [directory]) { [base] () throws(Errno) in
+            try base.setTimes(accessed: accessed, modified: modified, of: name, in: directory)
+        }
+    }
+
+    public func setTimes(accessed: TimeChange, modified: TimeChange, of file: Descriptor) throws(Errno) {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in
+            try base.setTimes(accessed: accessed, modified: modified, of: file)
+        }
+    }
+
+    public func attribute(_ name: String, of file: Descriptor) throws(Errno) -> [UInt8] {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.attribute(name, of: file) }
+    }
+
+    public func setAttribute(_ name: String, to value: [UInt8], flags: Int32, of file: Descriptor) throws(Errno) {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in
+            try base.setAttribute(name, to: value, flags: flags, of: file)
+        }
+    }
+
+    public func removeAttribute(_ name: String, of file: Descriptor) throws(Errno) {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in try base.removeAttribute(name, of: file) }
+    }
+
+    public func attributeNames(of file: Descriptor) throws(Errno) -> [String] {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.attributeNames(of: file) }
+    }
+
+    public func lockExclusively(_ file: Descriptor) throws(Errno) {
+        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.lockExclusively(file) }
+    }
+}
+
+extension MutableRawSpan {
+    /// Begins with these bytes from now on.
+    fileprivate mutating func take(_ bytes: [UInt8]) {
+        unsafe withUnsafeMutableBytes { unsafe $0.copyBytes(from: bytes) }
+    }
+}
+
+extension RawSpan {
+    fileprivate var copied: [UInt8] {
+        unsafe withUnsafeBytes { unsafe Array($0) }
+    }
+}

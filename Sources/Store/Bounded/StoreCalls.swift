@@ -1,0 +1,149 @@
+import Posix
+import Synchronization
+
+/// Makes the calls of a `BoundedStore` on threads of their own, and gives them up in a hurry.
+final class StoreCalls: Sendable {
+    private struct State {
+        /// The calls that have callers.
+        var awaited: [ObjectIdentifier: any QueuedStoreCall] = [:]
+        var givenUp = GivenUpCalls()
+    }
+
+    /// As many as a daemon has threads that may wait for a store, and more: a thread that hangs in the store is missing
+    /// until that answers.
+    private let threadCount: Int
+    private let threads: StoreThreads
+    private let hurries = Hurries()
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let state = Monitor(State())
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let followers = Mutex<[@Sendable () -> Void]>([])
+    /// `State.givenUp` is not empty: then a call has to look at it.
+    private let hasGivenUp = Atomic(false)
+
+    /// - Throws: why a thread cannot be created.
+    init(threads count: Int) throws(Errno) {
+        threadCount = count
+        threads = try StoreThreads(count: count)
+    }
+
+    /// Ends the threads when they have made the calls that were added.
+    func stop() { threads.stop() }
+
+    /// Makes a call and waits for its end; in a hurry not longer than that allows.
+    ///
+    /// - Parameter files: those that it concerns: the file itself, or the folders of its names.
+    /// - Throws: `notAnswered` if the call was given up; else what `body` throws.
+    func make<Result: Sendable>(
+        _ kind: StoreCallKind, _ files: [Descriptor], _ body: @escaping StoreCall<Result>.Body
+    ) throws(Errno) -> Result {
+        let start = MonotonicClock.now
+        try awaitTurn(kind, files, since: start)
+        let call = StoreCall(body) { [weak self] call, outcome in self?.note(lateEndOf: call, outcome) }
+        if let outcome = send(call, since: start) { return try outcome.get() }
+        return try giveUp(call, kind, files)
+    }
+
+    /// Closes a descriptor. In a hurry the caller does not wait for the end longer than that allows.
+    func close(_ number: Int32) {
+        guard !threads.isCurrent else { return Descriptor.close(number) }
+        let start = MonotonicClock.now
+        let call = StoreCall<Void>({ Descriptor.close(number) }, endedLate: { _, _ in })
+        let isHanging = state.withLock { state in
+            hurries.current.map { state.givenUp.showHanging(for: .flush, in: $0) } ?? false
+        }
+        if isHanging { threads.add(call) } else { _ = send(call, since: start) }
+    }
+
+    /// Has a call made; nil if a hurry does not allow to wait for its end.
+    private func send<Result>(_ call: StoreCall<Result>, since start: Duration) -> StoreCall<Result>.Outcome? {
+        let name = ObjectIdentifier(call)
+        state.withLock { $0.awaited[name] = call }
+        defer { state.withLock { $0.awaited[name] = nil } }
+        threads.add(call)
+        return call.outcome(atMost: { hurries.patience(since: start) })
+    }
+
+    // MARK: Hurries
+
+    func begin(_ hurry: Hurry) {
+        hurries.begin(hurry)
+        for call in state.withLock({ Array($0.awaited.values) }) { call.wakeForLimit() }
+        state.wakeAllForLimit()
+        for wake in followers.withLock({ $0 }) { wake() }
+    }
+
+    /// Has a wait that is not for a call follow the hurries too: `wake` is called when one begins.
+    func follow(_ wake: @escaping @Sendable () -> Void) { followers.withLock { $0.append(wake) } }
+
+    func patience(since start: Duration) -> Duration? { hurries.patience(since: start) }
+
+    func finish(_ hurry: Hurry) { hurries.finish(hurry) }
+
+    /// How many calls were given up so far.
+    var givenUpCount: Int { state.withLock { $0.givenUp.total } }
+
+    /// Returns when no call that was given up can change the store any more; in a hurry, when that allows no longer
+    /// wait.
+    func awaitGivenUp() {
+        let start = MonotonicClock.now
+        state.wait(atMost: { hurries.patience(since: start) }) { $0.givenUp.mayChange ? nil : () }
+    }
+
+    // MARK: Calls that were given up
+
+    /// Waits for the calls that were given up and that this one must not overtake.
+    private func awaitTurn(_ kind: StoreCallKind, _ files: [Descriptor], since start: Duration) throws(Errno) {
+        guard hasGivenUp.load(ordering: .sequentiallyConsistent) else { return }
+        let inodes = Self.inodes(of: files)
+        let turn = state.wait(atMost: { hurries.patience(since: start) }) { state -> Swift.Result<Void, Errno>? in
+            if let failure = state.givenUp.failure(of: kind, inodes) { return .failure(failure) }
+            let isDelayed = state.givenUp.delays(kind, inodes)
+            guard let hurry = hurries.current else { return isDelayed ? nil : .success(()) }
+            let cannotEnd =
+                isDelayed || state.givenUp.count >= threadCount || state.givenUp.showHanging(for: kind, in: hurry)
+            return cannotEnd ? .failure(.notAnswered) : .success(())
+        }
+        try (turn ?? .failure(.notAnswered)).get()
+    }
+
+    private func giveUp<Result: Sendable>(
+        _ call: StoreCall<Result>, _ kind: StoreCallKind, _ files: [Descriptor]
+    ) throws(Errno) -> Result {
+        let (name, inodes) = (ObjectIdentifier(call), Self.inodes(of: files))
+        // Before it counts as given up: no other call may come between.
+        change { $0.add(name, kind, inodes, in: hurries.current) }
+        switch call.giveUp() {
+        case .ended(let outcome):
+            change { $0.remove(name, failure: nil) }
+            return try outcome.get()
+        case .unsent: change { $0.noteGivenUp(name, isSent: false) }
+        case .sent: change { $0.noteGivenUp(name, isSent: true) }
+        }
+        throw .notAnswered
+    }
+
+    private func note<Result>(lateEndOf call: StoreCall<Result>, _ outcome: StoreCall<Result>.Outcome) {
+        var failure: Errno?
+        if case .failure(let error) = outcome { failure = error }
+        change { $0.remove(ObjectIdentifier(call), failure: failure) }
+    }
+
+    private func change(_ body: (inout GivenUpCalls) -> Void) {
+        state.withLock { state in
+            body(&state.givenUp)
+            hasGivenUp.store(!state.givenUp.isEmpty, ordering: .sequentiallyConsistent)
+        }
+        state.wakeAll()
+    }
+
+    /// The store is not asked. Nil if it is not known of all of them.
+    private static func inodes(of files: [Descriptor]) -> Set<KnownInode>? {
+        var inodes: Set<KnownInode> = []
+        for file in files {
+            guard let inode = try? KnownInode(file) else { return nil }
+            inodes.insert(inode)
+        }
+        return inodes
+    }
+}
