@@ -42,6 +42,12 @@ is_installed() {
         libcap-dev) [ -e /usr/include/sys/capability.h ] ;;
         libgdbm-dev) [ -e /usr/include/gdbm.h ] ;;
         libtool-bin) command -v libtool ;;
+        iproute2) command -v ip || [ -x /sbin/ip ] ;;
+        procps) command -v pgrep ;;
+        openssh-client) command -v ssh ;;
+        openssh-server) [ -x /usr/sbin/sshd ] ;;
+        glusterfs-client) command -v glusterfs || [ -x /usr/sbin/glusterfs ] ;;
+        glusterfs-server) command -v glusterd || [ -x /usr/sbin/glusterd ] ;;
         liburing-dev) [ -e /usr/include/liburing.h ] ;;
         dpkg-dev) command -v dpkg-shlibdeps ;;
         systemd) command -v busctl ;;

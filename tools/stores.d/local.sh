@@ -1,0 +1,18 @@
+# ext4 on this machine, which two mount namespaces see: what the others are compared with
+# shellcheck shell=bash disable=SC2154
+
+packages() { echo e2fsprogs; }
+
+version() { uname -r; }
+
+start() {
+    truncate -s 700M "$store/disk"
+    mkfs.ext4 -q -F "$store/disk"
+    mkdir -p "$store/root"
+    mount -o loop "$store/disk" "$store/root"
+    mkdir -p "$store/root/data"
+}
+
+client() { mount --bind "$store/root/data" "$2"; }
+
+stop() { umount -l "$store/root"; }
