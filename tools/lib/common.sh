@@ -46,6 +46,11 @@ is_installed() {
         procps) command -v pgrep ;;
         openssh-client) command -v ssh ;;
         openssh-server) [ -x /usr/sbin/sshd ] ;;
+        moosefs-master) command -v mfsmaster || [ -x /usr/sbin/mfsmaster ] ;;
+        moosefs-chunkserver) command -v mfschunkserver || [ -x /usr/sbin/mfschunkserver ] ;;
+        moosefs-client) command -v mfsmount ;;
+        davfs2) [ -x /usr/sbin/mount.davfs ] || [ -x /sbin/mount.davfs ] ;;
+        samba) command -v smbd || [ -x /usr/sbin/smbd ] ;;
         glusterfs-client) command -v glusterfs || [ -x /usr/sbin/glusterfs ] ;;
         glusterfs-server) command -v glusterd || [ -x /usr/sbin/glusterd ] ;;
         liburing-dev) [ -e /usr/include/liburing.h ] ;;

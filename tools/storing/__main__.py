@@ -112,6 +112,7 @@ def main() -> None:
     if unknown:
         sys.exit(f"stores: no such step: {', '.join(sorted(unknown))}; there are {', '.join(all_steps.named())}")
     make_network()
+    (given.scratch / "passcode").touch(0o600)
     (given.scratch / "passcode").write_text("a passcode of the stores\n")
     program = Program(given.program, given.scratch / "passcode")
     say(f"latchkey {program.version}" + (", a debug build: its speed is not measured" if program.is_debug else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,7 @@ class Scene:
     def seen_from(self, vault: Vault, machine: Machine) -> Vault:
         other = Vault(self.program, self.store, machine, vault.name)
         vault.share_keys(other)
+        self.store.settle()
         return other
 
     def acks(self) -> Path:
@@ -147,7 +149,6 @@ def handover(scene: Scene) -> Result:
     scene.store.settle()
     settled = time.monotonic() - begin
     second = scene.seen_from(first, scene.machine(2))
-    scene.store.settle()
     second.mount()
     problems = [survived(second.work("verify", second.mount_point / "written", acks))]
     more = scene.acks()
@@ -235,6 +236,41 @@ def machine_end(scene: Scene) -> Result:
                   "writes are there, fsck is clean", seconds=round(taken.seconds, 1))
 
 
+class Traced:
+    """Counts how often the processes of a server call fsync(2) or fdatasync(2)."""
+
+    def __init__(self, store: Store) -> None:
+        self.processes = store.server_processes()
+        self.log = store.scratch / "strace"
+        self.count = 0
+        self.said = "it was not traced whether its processes sync them to its disk"
+
+    def __enter__(self) -> "Traced":
+        self.tracer = None
+        if self.processes:
+            words = ["strace", "-f", "-q", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs", "-o", str(self.log)]
+            words += [word for process in self.processes for word in ("-p", str(process))]
+            self.tracer = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            limit = time.monotonic() + 10
+            while not self.attached() and self.tracer.poll() is None and time.monotonic() < limit:
+                time.sleep(0.05)
+        return self
+
+    def attached(self) -> bool:
+        return all(f"TracerPid:\t{self.tracer.pid}" in Path(f"/proc/{process}/status").read_text()
+                   for process in self.processes if self.tracer and Path(f"/proc/{process}").exists())
+
+    def __exit__(self, *_: object) -> None:
+        if self.tracer is None:
+            return
+        self.tracer.terminate()
+        self.tracer.wait(timeout=20)
+        self.count = len([line for line in self.log.read_text(errors="replace").splitlines()
+                          if "sync" in line and "resumed" not in line])
+        self.said = f"meanwhile its processes synced {number(self.count, 'time')}" if self.count else \
+            "but its processes synced nothing to its disk"
+
+
 def fsync_meant(scene: Scene) -> Result:
     """after fsync, kill -9 of the server's processes and of machine 1: what is on the server"""
     if not scene.store.has("crash"):
@@ -242,9 +278,10 @@ def fsync_meant(scene: Scene) -> Result:
     first = scene.vault(scene.machine(1), "meant")
     acks = scene.acks()
     first.mount()
-    first.begin("synced", first.mount_point / "written", acks, 30)
-    if not acknowledged(acks, 40, 20):
-        raise Failed("no write was acknowledged")
+    with Traced(scene.store) as traced:
+        first.begin("synced", first.mount_point / "written", acks, 30)
+        if not acknowledged(acks, 40, 20):
+            raise Failed("no write was acknowledged")
     scene.store.call("crash")
     first.machine.end()
     scene.store.call("heal")
@@ -254,7 +291,8 @@ def fsync_meant(scene: Scene) -> Result:
         return Result(FAIL, f"machine 2 is refused for {taken.seconds:.0f} s: {taken.last}")
     found = second.work("verify", second.mount_point / "written", acks)
     second.unmount()
-    return judged([survived(found), second.fsck()], f"all {found['acknowledged']} synced writes are on the server")
+    return judged([survived(found), second.fsck()], f"all {found['acknowledged']} synced writes are on the server; "
+                  + traced.said, serverSyncs=traced.count)
 
 
 def server_gone(scene: Scene) -> Result:

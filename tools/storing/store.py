@@ -66,6 +66,6 @@ class Store:
 
     def version(self) -> str:
         done = subprocess.run(self._words("version"), capture_output=True, text=True, check=False,
-                              env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                              env={"HOME": "/root", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                                    **self._environment()})
         return " ".join(done.stdout.split())
