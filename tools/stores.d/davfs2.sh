@@ -18,11 +18,13 @@ heal() {
 crash() { kill_begun webdav; }
 
 client() {
-    # mount.davfs reads its cache as the user davfs2, who must get there.
-    local folder=/var/cache/davfs2/m$1
-    mkdir -p "$folder" /run/mount.davfs
-    chown davfs2:davfs2 "$folder" /run/mount.davfs
-    printf 'use_locks 0\ndelay_upload 0\ncache_dir %s\nask_auth 0\n' "$folder" >"$scratch/m$1/davfs2.conf"
+    # Each machine has a cache of its own, where mount.davfs expects it.
+    local cache=$scratch/m$1/davfs2
+    mkdir -p "$cache" /run/mount.davfs
+    chown root:davfs2 "$cache" /run/mount.davfs
+    chmod 775 "$cache" /run/mount.davfs
+    mount --bind "$cache" /var/cache/davfs2
+    printf 'use_locks 0\ndelay_upload 0\nask_auth 0\n' >"$scratch/m$1/davfs2.conf"
     mount.davfs "http://$server:8080/" "$2" -o "conf=$scratch/m$1/davfs2.conf,uid=0,gid=0"
 }
 

@@ -6,7 +6,10 @@ packages() { echo rclone "$(s3_packages)"; }
 
 prepare() { s3_prepare; }
 
-version() { rclone version | sed -n 's/^rclone v/rclone /p'; "$python/pip" show moto | sed -n 's/^Version: /on moto /p'; }
+version() {
+    rclone version | sed -n 's/^rclone v/rclone /p'
+    s3_version
+}
 
 start() {
     s3_start

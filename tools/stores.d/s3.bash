@@ -12,6 +12,8 @@ s3_prepare() {
     "$python/pip" install --quiet --disable-pip-version-check 'moto[server,s3]'
 }
 
+s3_version() { "$python/pip" show moto | sed -n 's/^Version: /on moto /p'; }
+
 s3_start() {
     begin moto "$python/moto_server" -H "$server" -p 5000
     until_ready 60 is_listening "$server" 5000

@@ -6,7 +6,10 @@ packages() { echo s3fs "$(s3_packages)"; }
 
 prepare() { s3_prepare; }
 
-version() { s3fs --version | sed -n '1s/.* V\([0-9.]*\).*/s3fs \1/p'; "$python/pip" show moto | sed -n 's/^Version: /on moto /p'; }
+version() {
+    s3fs --version | sed -n '1s/.* V\([0-9.]*\).*/s3fs \1/p'
+    s3_version
+}
 
 start() {
     s3_start

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import re
 import sys
 import time
 import traceback
@@ -40,6 +41,12 @@ def try_step(step: all_steps.Step, scene: Scene) -> Result:
         scene.end()
 
 
+def without_folders(text: str) -> str:
+    """Says "the store of machine 2" for a folder of this run, whose name says nothing to a reader."""
+    text = re.sub(r"/\S*/m(\d)/(store|vault)(/[\w/.-]*)?", r"(the \2 of machine \1)", text)
+    return re.sub(r"/\S*/latchkey-stores\.\w+[\w/.-]*", "(a folder)", text)
+
+
 def write(name: str, record: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
@@ -71,6 +78,7 @@ def run_store(name: str, program: Program, scratch: Path, tools: Path, wanted: l
                 continue
             since = time.monotonic()
             result = try_step(step, Scene(program, store, tools))
+            result.what = without_folders(result.what)
             say(f"   {step_name:10} {result.result:5} {time.monotonic() - since:4.0f} s  {result.what}")
             record["steps"][step_name] = {"result": result.result, "what": result.what, "program": program.version,
                                           **({"figures": result.figures} if result.figures else {})}

@@ -119,7 +119,8 @@ class Machine:
         self.holder = subprocess.Popen(
             ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc",
              "--propagation", "private", "bash", "-c", SETUP, "setup", str(self.number), str(self.folder),
-             self.identity, str(uuid.uuid4())], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/")
+             self.identity, str(uuid.uuid4())],
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/")
         limit = time.monotonic() + 20
         while not ready.exists():
             if self.holder.poll() is not None or time.monotonic() > limit:

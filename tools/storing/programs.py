@@ -86,8 +86,8 @@ def fsx(scene: Scene) -> Result:
     (scene.scratch / "fsx.log").mkdir(exist_ok=True)
     total, begin = 0, time.monotonic()
     for seed, options in ((1, []), (2, ["-R", "-W"])):
-        done = vault.machine.run(program, "-S", str(seed), "-N", "1500", "-l", "200000", "-P", scene.scratch / "fsx.log",
-                                 *options, vault.mount_point / f"fsx{seed}", seconds=100)
+        done = vault.machine.run(program, "-S", str(seed), "-N", "1500", "-l", "200000", "-P",
+                                 scene.scratch / "fsx.log", *options, vault.mount_point / f"fsx{seed}", seconds=100)
         found = re.search(r"All (?:operations|(\d+) operations) completed A-OK", done.output)
         if not found:
             why = "no end after 100 s" if done.status == 124 else done.last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -66,6 +67,5 @@ class Store:
 
     def version(self) -> str:
         done = subprocess.run(self._words("version"), capture_output=True, text=True, check=False,
-                              env={"HOME": "/root", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                                   **self._environment()})
+                              env={"HOME": "/root", **os.environ, **self._environment()})
         return " ".join(done.stdout.split())

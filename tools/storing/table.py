@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any, Optional
 
 from steps import FAIL, NONE, PASS, named
 
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "STORES.md"
-ORDER = ("local", "glusterfs", "moosefs", "sshfs", "syncthing", "rclone", "s3fs", "samba", "smbnetfs", "davfs2", "cephfs")
+README = DOCUMENT.parent.parent / "README.md"
+ORDER = ("local", "glusterfs", "moosefs", "cephfs", "sshfs", "syncthing", "rclone", "s3fs", "samba", "smbnetfs",
+         "davfs2")
 TITLES = {"local": "ext4 (local)", "glusterfs": "GlusterFS", "moosefs": "MooseFS", "sshfs": "sshfs",
-          "syncthing": "Syncthing", "rclone": "rclone mount", "s3fs": "s3fs", "samba": "Samba, by rclone", "smbnetfs": "Samba, by smbnetfs", "cephfs": "CephFS",
+          "syncthing": "Syncthing", "rclone": "S3, by rclone mount", "s3fs": "S3, by s3fs", "cephfs": "CephFS",
+          "samba": "Samba, by rclone mount", "smbnetfs": "Samba, by smbnetfs",
           "davfs2": "WebDAV, by davfs2"}
 # The steps that together say that a vault can be used there, and those that are promises beyond that.
 USE = ("main", "handover", "lock", "git", "sqlite", "fsx")
@@ -40,9 +43,6 @@ def outcome(record: dict[str, Any], step: str) -> Optional[str]:
 
 
 def cell(text: str) -> str:
-    """A cell of a table: folders of this run say nothing to a reader."""
-    text = re.sub(r"/\S*/m(\d)/(store|vault)/?\S*", r"(machine \1's \2)", text)
-    text = re.sub(r"/tmp/latchkey-stores\.\w+\S*", "(the store)", text)
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
@@ -98,9 +98,11 @@ def details(records: list[dict[str, Any]]) -> str:
     parts = []
     for record in records:
         parts.append(f"### {TITLES.get(record['store'], record['store'])}\n")
-        parts.append(f"{record['about']}. {record['version']}; the last run was on {record['date']}.\n")
+        about = f"{record['about'][0].upper()}{record['about'][1:]}. It is {record['version']}; the last run was on " \
+            f"{record['date']}."
         if record["starts"]:
-            parts.append(f"It does not start here: {cell(record['starts'])}\n")
+            about += f" It does not start here: {cell(record['starts'])}"
+        parts.append(textwrap.fill(about, 120, break_long_words=False) + "\n")
         lines = ["| step | result | what |", "|---|---|---|"]
         for step in named():
             found = record["steps"].get(step)
@@ -117,15 +119,44 @@ def steps_table() -> str:
     return "\n".join(lines)
 
 
+def where(records: list[dict[str, Any]]) -> str:
+    """The table of the first page, with one line for each answer."""
+    answers: dict[str, list[str]] = {}
+    for record in records:
+        answers.setdefault(in_short(record), []).append(TITLES.get(record["store"], record["store"]))
+    lines = ["| where | |", "|---|---|"]
+    lines += [f"| {', '.join(names)} | {answer} |" for answer, names in answers.items()]
+    return "\n".join(lines)
+
+
+def in_short(record: dict[str, Any]) -> str:
+    words = works(record)
+    if words.startswith("does not start"):
+        return "not tested: the store does not start here"
+    if words.startswith("no"):
+        return "no: a vault cannot be made or mounted there"
+    if words.startswith("in part"):
+        return "in part: some calls of programs fail"
+    if outcome(record, "second") == FAIL or outcome(record, "ended") == FAIL:
+        return "yes, but it is for you to see that only one machine has it mounted"
+    return "yes"
+
+
 def write(results: Path) -> None:
     """Puts each table between its two markers."""
     records = load(results)
-    text = DOCUMENT.read_text()
-    for marker, table in (("stores", first_table(records)), ("steps", steps_table()), ("results", all_steps(records)),
-                          ("details", details(records))):
+    tables = {"stores": first_table(records), "steps": steps_table(), "results": all_steps(records),
+              "details": details(records)}
+    replace(DOCUMENT, tables)
+    replace(README, {"where": where(records)})
+
+
+def replace(document: Path, tables: dict[str, str]) -> None:
+    text = document.read_text()
+    for marker, table in tables.items():
         begin, end = f"<!-- {marker}: written by tools/stores -->", f"<!-- end of {marker} -->"
         if begin not in text or end not in text:
-            sys.exit(f"stores: docs/STORES.md has no place for its table of {marker}")
+            sys.exit(f"stores: {document.name} has no place for the table of {marker}")
         before, rest = text.split(begin, 1)
         text = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end, 1)[1]}"
-    DOCUMENT.write_text(text)
+    document.write_text(text)

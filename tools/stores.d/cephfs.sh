@@ -1,0 +1,89 @@
+# CephFS, with one monitor, one store of objects (BlueStore) and one server of metadata, through ceph-fuse
+# shellcheck shell=bash disable=SC2154
+
+packages() { echo ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse; }
+
+version() { ceph-fuse --version | sed 's/^ceph version \([^ ]*\).*/CephFS \1/'; }
+
+server_processes() { pgrep -x 'ceph-osd|ceph-mds|ceph-mon' || true; }
+
+start() {
+    local id disk
+    mkdir -p "$store"/{mon,mgr,osd,mds,run,log}
+    id=$(uuidgen)
+    disk=$(uuidgen)
+    cat >"$store/ceph.conf" <<END
+[global]
+fsid = $id
+mon host = $server
+mon initial members = a
+auth cluster required = none
+auth service required = none
+auth client required = none
+public network = ${server%.*}.0/24
+run dir = $store/run
+admin socket = $store/run/\$name.sock
+log file = $store/log/\$name.log
+mon data = $store/mon
+mgr data = $store/mgr
+osd data = $store/osd
+mds data = $store/mds
+osd objectstore = bluestore
+bluestore block size = 805306368
+bluestore block db create = false
+osd memory target = 939524096
+osd pool default size = 1
+osd pool default min size = 1
+osd pool default pg num = 8
+osd crush chooseleaf type = 0
+mon allow pool size one = true
+mon data avail warn = 2
+mon data avail crit = 1
+mon pg warn min per osd = 0
+auth allow insecure global id reclaim = false
+[client]
+keyring = /dev/null
+fuse allow other = true
+client mount timeout = 30
+END
+    monmaptool --create --add a "$server" --fsid "$id" "$store/monmap"
+    ceph-mon --conf "$store/ceph.conf" --mkfs -i a --monmap "$store/monmap"
+    begin_mon
+    [ "$(with_ceph osd new "$disk")" = 0 ]
+    ceph-osd --conf "$store/ceph.conf" -i 0 --mkfs --osd-uuid "$disk"
+    begin_others
+    with_ceph osd pool create metadata 8
+    with_ceph osd pool create data 8
+    with_ceph fs new vaults metadata data
+    until_ready 60 is_active
+}
+
+with_ceph() { timeout 60 ceph --conf "$store/ceph.conf" "$@"; }
+
+begin_mon() {
+    begin mon ceph-mon --conf "$store/ceph.conf" -i a -f
+    until_ready 40 with_ceph status
+}
+
+begin_others() {
+    begin mgr ceph-mgr --conf "$store/ceph.conf" -i a -f
+    begin osd ceph-osd --conf "$store/ceph.conf" -i 0 -f
+    begin mds ceph-mds --conf "$store/ceph.conf" -i a -f
+}
+
+is_active() { with_ceph fs status vaults --format json | grep -q '"state": "active"'; }
+
+client() { ceph-fuse --conf "$store/ceph.conf" --id admin --client_mountpoint / "$2"; }
+
+heal() {
+    begin_mon
+    begin_others
+    until_ready 90 is_active
+}
+
+crash() {
+    local name
+    for name in mds osd mgr mon; do kill_begun "$name"; done
+}
+
+stop() { crash; }
