@@ -55,14 +55,14 @@ END
     with_ceph osd pool create metadata 8
     with_ceph osd pool create data 8
     with_ceph fs new vaults metadata data
-    until_ready 60 is_active
+    until_ready 150 is_active
 }
 
 with_ceph() { timeout 60 ceph --conf "$store/ceph.conf" "$@"; }
 
 begin_mon() {
     begin mon ceph-mon --conf "$store/ceph.conf" -i a -f
-    until_ready 40 with_ceph status
+    until_ready 90 with_ceph status
 }
 
 begin_others() {
@@ -78,7 +78,7 @@ client() { ceph-fuse --conf "$store/ceph.conf" --id admin --client_mountpoint / 
 heal() {
     begin_mon
     begin_others
-    until_ready 90 is_active
+    until_ready 150 is_active
 }
 
 crash() {

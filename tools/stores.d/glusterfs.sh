@@ -27,8 +27,8 @@ break_part() { brick_processes 2 | xargs kill -KILL; }
 heal_part() {
     gluster --mode=script volume start vaults force
     until_ready 30 all_bricks
-    # Each replica has the same again.
-    gluster --mode=script volume heal vaults
+    # The daemon that heals may not have found the brick yet.
+    until_ready 60 gluster --mode=script volume heal vaults
     until_ready 60 nothing_to_heal
 }
 

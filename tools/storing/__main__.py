@@ -63,7 +63,7 @@ def run_store(name: str, program: Program, scratch: Path, tools: Path, wanted: l
     say(f"== {name}: {record['version']}")
     begin = time.monotonic()
     try:
-        store.call("start", seconds=120)
+        store.call("start", seconds=240)
     except Failed as failed:
         say(f"   {'start':10} fail   {failed}")
         record["starts"] = str(failed)

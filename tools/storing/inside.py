@@ -155,7 +155,9 @@ def listing(folder: Path) -> list[list[Any]]:
         for name in sorted([*folders, *files]):
             path = Path(parent, name)
             status = path.lstat()
-            line: list[Any] = [str(path.relative_to(folder)), status.st_mode, status.st_mtime_ns]
+            # A store may keep the attributes of a folder for seconds while files are made in it.
+            line: list[Any] = [str(path.relative_to(folder)), status.st_mode,
+                               0 if path.is_dir() else status.st_mtime_ns]
             try:
                 if path.is_symlink():
                     line = [*line[:2], os.readlink(path)]

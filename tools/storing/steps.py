@@ -94,7 +94,8 @@ def main_job(scene: Scene) -> Result:
     except Failed as failed:
         problems.append(str(failed))
     return judged(problems, f"all {len(calls)} calls, the same after lock, remount and fsck",
-                  warnings=warned + vault.warnings, mountSeconds=round(mounted.seconds, 2))
+                  warnings=warned + vault.warnings, mountSeconds=round(mounted.seconds, 2),
+                  calls={call: answer for call, answer in calls.items() if answer != "ok"})
 
 
 def lock_and_remount(scene: Scene, vault: Vault) -> list[str]:
@@ -284,7 +285,7 @@ def fsync_meant(scene: Scene) -> Result:
             raise Failed("no write was acknowledged")
     scene.store.call("crash")
     first.machine.end()
-    scene.store.call("heal")
+    scene.store.call("heal", seconds=240)
     second = scene.seen_from(first, scene.machine(2))
     taken = take_over(scene, first, second)
     if taken.status != 0:
@@ -292,7 +293,7 @@ def fsync_meant(scene: Scene) -> Result:
     found = second.work("verify", second.mount_point / "written", acks)
     second.unmount()
     return judged([survived(found), second.fsck()], f"all {found['acknowledged']} synced writes are on the server; "
-                  + traced.said, serverSyncs=traced.count)
+                  + traced.said, **({"serverSyncs": traced.count} if traced.processes else {}))
 
 
 def server_gone(scene: Scene) -> Result:

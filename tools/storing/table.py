@@ -18,16 +18,20 @@ TITLES = {"local": "ext4 (local)", "glusterfs": "GlusterFS", "moosefs": "MooseFS
           "syncthing": "Syncthing", "rclone": "S3, by rclone mount", "s3fs": "S3, by s3fs", "cephfs": "CephFS",
           "samba": "Samba, by rclone mount", "smbnetfs": "Samba, by smbnetfs",
           "davfs2": "WebDAV, by davfs2"}
-# The steps that together say that a vault can be used there, and those that are promises beyond that.
+# The steps that together say that a vault can be used there, and what the calls of `main` are to a reader.
 USE = ("main", "handover", "lock", "git", "sqlite", "fsx")
+CALLS = {"link": "hard links", "symlink": "symbolic links", "xattr": "extended attributes", "attributes": "exact times",
+         "names": "all names"}
+# What follows if a step has passed, and if it has failed.
 PROMISES = {
     "killed": ("fsynced data survives a killed daemon", "fsynced data does not survive a killed daemon"),
-    "fsync": ("and a killed server", "not a killed server"),
-    "gone": ("writes go on after 30 s without the server", "no writes after 30 s without the server"),
-    "gone-lock": ("a lock finishes without the server", "a lock waits for the server"),
+    "fsync": ("fsynced data survives killed server processes", "fsynced data does not survive killed server processes"),
+    "gone": ("writes go on after 30 s without the server", "writes do not go on after 30 s without the server"),
+    "gone-lock": ("a lock finishes without the server", "a lock waits while the server does not answer"),
     "replica": ("a lost replica loses nothing", "a lost replica loses data"),
-    "second": ("a second machine is refused", "a second machine mounts the vault too"),
-    "ended": ("another machine takes the vault over", "no other machine takes the vault over"),
+    "second": ("a second machine is refused", "a second machine is not refused"),
+    "ended": ("another machine has the vault {seconds:.0f} s after this one's end",
+              "no other machine has everything after this one's end"),
 }
 
 
@@ -50,15 +54,24 @@ def works(record: dict[str, Any]) -> str:
     if record["starts"]:
         return f"does not start here: {record['starts']}"
     main = record["steps"].get("main", {"result": NONE, "what": "not tried"})
-    if main["what"].startswith(("init:", "mount:")):
+    if main["what"].startswith(("init:", "mount:", "client")):
         return f"no: {main['what']}"
-    wrong = [step for step in USE if outcome(record, step) == FAIL]
-    return "yes" if not wrong else f"in part: {', '.join(wrong)} fail" + ("s" if len(wrong) == 1 else "")
+    without = [CALLS.get(call, call) for call in main.get("figures", {}).get("calls", {})]
+    wrong = [step for step in USE if outcome(record, step) == FAIL and (step != "main" or not without)]
+    missing = [step for step in USE if outcome(record, step) is None]
+    parts = [f"no {', '.join(without)}"] if without else []
+    parts += [f"{', '.join(wrong)} fail" + ("s" if len(wrong) == 1 else "")] if wrong else []
+    parts += ["not all steps were run"] if missing else []
+    return f"in part: {'; '.join(parts)}" if parts else "yes"
 
 
 def promised(record: dict[str, Any], result: str) -> str:
     place = 0 if result == PASS else 1
-    return "; ".join(words[place] for step, words in PROMISES.items() if outcome(record, step) == result)
+    words = [text[place].format(**record["steps"][step].get("figures", {}))
+             for step, text in PROMISES.items() if outcome(record, step) == result]
+    if result == FAIL and record["steps"].get("fsync", {}).get("figures", {}).get("serverSyncs") == 0:
+        words.append("the server syncs nothing to its disk, so its power cut may lose what was fsynced")
+    return "; ".join(words)
 
 
 def fast(record: dict[str, Any]) -> str:
@@ -89,9 +102,19 @@ def all_steps(records: list[dict[str, Any]]) -> str:
              "|---|" + "---|" * len(records)]
     words = {PASS: "pass", FAIL: "**fail**", NONE: "–", None: ""}
     for step in named():
-        if step != "speed":
-            lines.append(f"| `{step}` | " + " | ".join(words[outcome(record, step)] for record in records) + " |")
+        if step == "speed":
+            continue
+        cells = [words[outcome(record, step)] for record in records]
+        if step == "pjdfstest":
+            cells = [f"{word} {failures(record)}".strip() for word, record in zip(cells, records)]
+        lines.append(f"| `{step}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def failures(record: dict[str, Any]) -> str:
+    """How many tests of pjdfstest fail in the mount, and in the store itself."""
+    found = record["steps"].get("pjdfstest", {}).get("figures")
+    return f"{len(found['mount'])} : {len(found['store'])}" if found else ""
 
 
 def details(records: list[dict[str, Any]]) -> str:
@@ -133,13 +156,14 @@ def in_short(record: dict[str, Any]) -> str:
     words = works(record)
     if words.startswith("does not start"):
         return "not tested: the store does not start here"
-    if words.startswith("no"):
+    if words.startswith("no:"):
         return "no: a vault cannot be made or mounted there"
-    if words.startswith("in part"):
-        return "in part: some calls of programs fail"
-    if outcome(record, "second") == FAIL or outcome(record, "ended") == FAIL:
-        return "yes, but it is for you to see that only one machine has it mounted"
-    return "yes"
+    answer = words.split(":")[0] if words.startswith("in part: main") else words
+    if outcome(record, "second") == FAIL:
+        answer += "; see to it yourself that only one machine mounts it"
+    if outcome(record, "ended") == FAIL:
+        answer += "; another machine may not have everything when one ends without a word"
+    return answer
 
 
 def write(results: Path) -> None:

@@ -26,7 +26,7 @@ class Program:
         self.passcode = passcode
         self.version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.strip()
         # A debug build says nothing about speed.
-        self.is_debug = "debug" in path.resolve().parts
+        self.is_debug = "debug" in str(path.resolve())
         help_text = subprocess.run([path, "help", "mount"], capture_output=True, text=True, check=True).stdout
         self.lease = 4 if "--lease " in help_text else None
         self.has_risk = "--store-risk" in help_text
