@@ -58,11 +58,19 @@ END
     until_ready 150 is_active
 }
 
-with_ceph() { timeout 60 ceph --conf "$store/ceph.conf" "$@"; }
+# A monitor that has just been elected refuses commands for a moment.
+with_ceph() {
+    local tries
+    for tries in 1 2 3 4 5 6; do
+        if timeout 60 ceph --conf "$store/ceph.conf" "$@"; then return; fi
+        sleep "$tries"
+    done
+    return 1
+}
 
 begin_mon() {
     begin mon ceph-mon --conf "$store/ceph.conf" -i a -f
-    until_ready 90 with_ceph status
+    until_ready 90 timeout 30 ceph --conf "$store/ceph.conf" status
 }
 
 begin_others() {
@@ -71,7 +79,7 @@ begin_others() {
     begin mds ceph-mds --conf "$store/ceph.conf" -i a -f
 }
 
-is_active() { with_ceph fs status vaults --format json | grep -q '"state": "active"'; }
+is_active() { timeout 30 ceph --conf "$store/ceph.conf" fs status vaults --format json | grep -q '"state": "active"'; }
 
 client() { ceph-fuse --conf "$store/ceph.conf" --id admin --client_mountpoint / "$2"; }
 

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import steps as all_steps
 import table
 from machines import Failed, make_network
-from steps import FAIL, NONE, Result, Scene
+from scene import FAIL, NONE, Result, Scene
 from store import FILES, Store
 from vaults import Program
 

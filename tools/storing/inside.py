@@ -148,22 +148,27 @@ def main_job(folder: Path) -> dict[str, str]:
     return result
 
 
+def attributes(path: Path) -> list[Any]:
+    status = path.lstat()
+    if path.is_symlink():
+        return [status.st_mode, os.readlink(path)]
+    if not path.is_file():
+        # A store may keep the attributes of a folder for seconds while files are made in it.
+        return [status.st_mode]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    extended = [[key, os.getxattr(path, key).hex()] for key in sorted(os.listxattr(path))]
+    return [status.st_mode, status.st_mtime_ns, status.st_size, status.st_nlink, digest, *extended]
+
+
 def listing(folder: Path) -> list[list[Any]]:
     """All names with attributes and digests: what must be the same after a remount."""
     lines = []
     for parent, folders, files in os.walk(folder):
         for name in sorted([*folders, *files]):
             path = Path(parent, name)
-            status = path.lstat()
-            # A store may keep the attributes of a folder for seconds while files are made in it.
-            line: list[Any] = [str(path.relative_to(folder)), status.st_mode,
-                               0 if path.is_dir() else status.st_mtime_ns]
+            line: list[Any] = [str(path.relative_to(folder))]
             try:
-                if path.is_symlink():
-                    line = [*line[:2], os.readlink(path)]
-                elif path.is_file():
-                    line += [status.st_size, status.st_nlink, hashlib.sha256(path.read_bytes()).hexdigest()]
-                    line += [[key, os.getxattr(path, key).hex()] for key in sorted(os.listxattr(path))]
+                line += attributes(path)
             except OSError as error:
                 line.append(why(error))
             lines.append(line)

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from machines import Failed
-from steps import FAIL, NONE, PASS, Result, Scene, judged, number
+from scene import FAIL, NONE, PASS, Result, Scene, judged, number
 from vaults import Vault, acknowledged
 
 GIT = r"""

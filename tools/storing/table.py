@@ -8,7 +8,8 @@ import textwrap
 from pathlib import Path
 from typing import Any, Optional
 
-from steps import FAIL, NONE, PASS, named
+from scene import FAIL, NONE, PASS
+from steps import named
 
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "STORES.md"
 README = DOCUMENT.parent.parent / "README.md"

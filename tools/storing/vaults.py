@@ -94,7 +94,8 @@ class Vault:
         done = self.latchkey("fsck", "--passcode-file", self.program.passcode, self.path, seconds=seconds)
         if done.status == 124:
             return f"fsck: no end after {seconds:g} s"
-        return "" if done.status == 0 else f"fsck: status {done.status}: {done.last}"
+        found = [line.strip() for line in done.output.splitlines() if "damage" in line.lower()]
+        return "" if done.status == 0 else f"fsck: status {done.status}: {found[0] if found else done.last}"
 
     def status(self) -> dict[str, Any]:
         done = self.latchkey("status", "--json", self.mount_point, seconds=15)
