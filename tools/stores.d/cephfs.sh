@@ -41,7 +41,15 @@ mon data avail warn = 2
 mon data avail crit = 1
 mon pg warn min per osd = 0
 auth allow insecure global id reclaim = false
+# Without it, a command that is sent before the monitor has told the cluster's number is refused: "wrong fsid".
+[mgr]
+monmap = $store/monmap
+[osd]
+monmap = $store/monmap
+[mds]
+monmap = $store/monmap
 [client]
+monmap = $store/monmap
 keyring = /dev/null
 fuse allow other = true
 client mount timeout = 30

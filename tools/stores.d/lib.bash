@@ -33,12 +33,15 @@ begin() {
     echo $! >"$store/$name.pid"
 }
 
-# kill_begun NAME: SIGKILL to it and to all that it has started.
+# kill_begun NAME: SIGKILL to it and to all that it has started; returns when they have ended.
 kill_begun() {
     local process
+    [ -e "$store/$1.pid" ] || return 0
     process=$(cat "$store/$1.pid")
     kill -KILL -- "-$process" 2>/dev/null || true
-    kill -KILL "$process" 2>/dev/null || true
+    until_ready 20 has_ended "$process"
 }
+
+has_ended() { ! kill -0 -- "-$1"; }
 
 is_listening() { (: </dev/tcp/"$1"/"$2") 2>/dev/null; }

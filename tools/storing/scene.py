@@ -58,6 +58,8 @@ class Scene:
 
     def end(self) -> None:
         for machine in self.machines:
+            machine.leave()
+        for machine in self.machines:
             machine.end()
         self.machines = []
 

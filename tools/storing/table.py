@@ -29,7 +29,7 @@ PROMISES = {
     "fsync": ("fsynced data survives killed server processes", "fsynced data does not survive killed server processes"),
     "gone": ("writes go on after 30 s without the server", "writes do not go on after 30 s without the server"),
     "gone-lock": ("a lock finishes without the server", "a lock waits while the server does not answer"),
-    "replica": ("a lost replica loses nothing", "a lost replica loses data"),
+    "replica": ("a lost replica loses nothing", "not everything holds when a replica is lost"),
     "second": ("a second machine is refused", "a second machine is not refused"),
     "ended": ("another machine has the vault {seconds:.0f} s after this one's end",
               "no other machine has everything after this one's end"),

@@ -60,7 +60,10 @@ class Vault:
     def init(self, *options: str) -> None:
         words = ["--passcode-file", self.program.passcode, "--kdf-memory", "19", "--kdf-passes", "2",
                  "--recovery-key-file", self.machine.folder / f"recovery-{time.monotonic_ns()}", *options]
-        done = self.latchkey("init", *words, self.path)
+        # Another machine that has just ended may have something of the store that the server waits for.
+        done = self.latchkey("init", *words, self.path, seconds=PATIENCE)
+        if done.status == 124:
+            raise Failed(f"init: no end after {PATIENCE} s")
         if done.status != 0:
             raise Failed(f"init: {done.last}")
 
