@@ -16,8 +16,8 @@ sys.dont_write_bytecode = True
 
 import steps as all_steps
 import table
-from machines import Failed, make_network
-from scene import FAIL, NONE, Result, Scene
+from machines import Failed, Refused, make_network
+from scene import FAIL, NONE, REFUSED, Result, Scene
 from store import FILES, Store
 from vaults import Program
 
@@ -31,6 +31,8 @@ def say(text: str) -> None:
 def try_step(step: all_steps.Step, scene: Scene) -> Result:
     try:
         return step(scene)
+    except Refused as refused:
+        return Result(REFUSED, str(refused))
     except Failed as failed:
         return Result(FAIL, str(failed))
     # A workload's words that are no JSON, or a machine that has ended: the step has failed, and the next one goes on.
@@ -65,7 +67,7 @@ def run_store(name: str, program: Program, scratch: Path, tools: Path, wanted: l
     try:
         store.call("start", seconds=240)
     except Failed as failed:
-        say(f"   {'start':10} fail   {failed}")
+        say(f"   {'start':10} fail    {failed}")
         record["starts"] = str(failed)
         write(name, record)
         stop(store)
@@ -79,12 +81,12 @@ def run_store(name: str, program: Program, scratch: Path, tools: Path, wanted: l
             since = time.monotonic()
             result = try_step(step, Scene(program, store, tools))
             result.what = without_folders(result.what)
-            say(f"   {step_name:10} {result.result:5} {time.monotonic() - since:4.0f} s  {result.what}")
+            say(f"   {step_name:10} {result.result:7} {time.monotonic() - since:4.0f} s  {result.what}")
             record["steps"][step_name] = {"result": result.result, "what": result.what, "program": program.version,
                                           **({"figures": result.figures} if result.figures else {})}
             write(name, record)
             good = good and result.result != FAIL
-            if step_name == "main" and result.what.startswith(("init:", "mount:")):
+            if step_name == "main" and result.what.startswith(("init:", "mount:", "client")):
                 for other in wanted:
                     if other not in ("main", "speed"):
                         record["steps"][other] = {"result": NONE, "what": "no vault", "program": program.version}

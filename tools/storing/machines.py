@@ -20,6 +20,10 @@ class Failed(Exception):
     """A step cannot go on; its text is the result."""
 
 
+class Refused(Failed):
+    """Latchkey refuses the store, and says why."""
+
+
 @dataclass
 class Outcome:
     status: int
@@ -157,6 +161,14 @@ class Machine:
     def environment(self) -> dict[str, str]:
         return {"XDG_STATE_HOME": str(self.folder / "state"), "XDG_CONFIG_HOME": str(self.folder / "config"),
                 "HOME": str(self.folder), "machine": str(self.number), "address": self.address}
+
+    def kind(self) -> str:
+        """The type of the store's file system, as the table of mounts has it, without "fuse.": glusterfs."""
+        for line in Path(f"/proc/{self.process}/mountinfo").read_text().splitlines():
+            words = line.split()
+            if words[4] == str(self.store):
+                return words[words.index("-") + 1].removeprefix("fuse.")
+        raise Failed("the store is not mounted")
 
     def cut(self) -> None:
         """Takes the machine off the network. No side is told: packets are dropped."""

@@ -11,7 +11,7 @@ from machines import Machine
 from store import Store
 from vaults import Program, Vault
 
-PASS, FAIL, NONE = "pass", "fail", "none"
+PASS, FAIL, REFUSED, NONE = "pass", "fail", "refused", "none"
 NO_SERVER = "the store has no server"
 
 

@@ -19,12 +19,16 @@ def main_job(scene: Scene) -> Result:
     warned = [line for line in mounted.output.splitlines() if "warning" in line.lower()]
     calls = vault.work("main", vault.mount_point, seconds=120)
     problems = [f"{call}: {answer}" for call, answer in calls.items() if answer != "ok"]
+    doctor, kind = vault.doctor(), vault.machine.kind()
+    if doctor and kind not in doctor:
+        problems.append(f"doctor does not name {kind}")
     try:
         problems += lock_and_remount(scene, vault)
     except Failed as failed:
         problems.append(str(failed))
     return judged(problems, f"all {len(calls)} calls, the same after lock, remount and fsck",
-                  warnings=warned + vault.warnings, mountSeconds=round(mounted.seconds, 2),
+                  warnings=warned, doctor=[line.strip() for line in doctor.partition("What follows:")[2].splitlines()
+                                         if line.strip()], mountSeconds=round(mounted.seconds, 2),
                   calls={call: answer for call, answer in calls.items() if answer != "ok"})
 
 

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, Optional
 
-from scene import FAIL, NONE, PASS
+from scene import FAIL, NONE, PASS, REFUSED
 from steps import named
 
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "STORES.md"
@@ -56,7 +56,7 @@ def works(record: dict[str, Any]) -> str:
         return f"does not start here: {record['starts']}"
     main = record["steps"].get("main", {"result": NONE, "what": "not tried"})
     if main["what"].startswith(("init:", "mount:", "client")):
-        return f"no: {main['what']}"
+        return f"{'refused' if main['result'] == REFUSED else 'no'}: {main['what']}"
     without = [CALLS.get(call, call) for call in main.get("figures", {}).get("calls", {})]
     wrong = [step for step in USE if outcome(record, step) == FAIL and (step != "main" or not without)]
     missing = [step for step in USE if outcome(record, step) is None]
@@ -101,7 +101,7 @@ def first_table(records: list[dict[str, Any]]) -> str:
 def all_steps(records: list[dict[str, Any]]) -> str:
     lines = ["| step | " + " | ".join(TITLES.get(record["store"], record["store"]) for record in records) + " |",
              "|---|" + "---|" * len(records)]
-    words = {PASS: "pass", FAIL: "**fail**", NONE: "–", None: ""}
+    words = {PASS: "pass", FAIL: "**fail**", REFUSED: "refused", NONE: "–", None: ""}
     for step in named():
         if step == "speed":
             continue
@@ -127,6 +127,11 @@ def details(records: list[dict[str, Any]]) -> str:
         if record["starts"]:
             about += f" It does not start here: {cell(record['starts'])}"
         parts.append(textwrap.fill(about, 120, break_long_words=False) + "\n")
+        follows = record["steps"].get("main", {}).get("figures", {}).get("doctor", [])
+        if follows:
+            parts.append("What follows by `latchkey doctor`:\n")
+            parts.append("\n".join(textwrap.fill(cell(line), 120, initial_indent="- ", subsequent_indent="  ",
+                                                 break_long_words=False) for line in follows) + "\n")
         lines = ["| step | result | what |", "|---|---|---|"]
         for step in named():
             found = record["steps"].get(step)
@@ -159,6 +164,8 @@ def in_short(record: dict[str, Any]) -> str:
         return "not tested: the store does not start here"
     if words.startswith("no:"):
         return "no: a vault cannot be made or mounted there"
+    if words.startswith("refused:"):
+        return "no: Latchkey refuses it, because a vault loses data there"
     answer = words.split(":")[0] if words.startswith("in part: main") else words
     if outcome(record, "second") == FAIL:
         answer += "; see to it yourself that only one machine mounts it"

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, Optional
 
-from machines import Failed, Machine, Outcome
+from machines import Failed, Machine, Outcome, Refused
 from store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -29,10 +29,8 @@ class Program:
         self.is_debug = "debug" in str(path.resolve())
         help_text = subprocess.run([path, "help", "mount"], capture_output=True, text=True, check=True).stdout
         self.lease = 4 if "--lease " in help_text else None
-        self.has_risk = "--store-risk" in help_text
-        self.has_doctor = subprocess.run([path, "help", "doctor"], capture_output=True, check=False).returncode == 0 \
-            and b"USAGE: latchkey doctor" in subprocess.run([path, "help", "doctor"], capture_output=True,
-                                                            check=False).stdout
+        commands = subprocess.run([path, "--help"], capture_output=True, text=True, check=True).stdout
+        self.has_doctor = "\n  doctor " in commands
 
 
 class Vault:
@@ -43,8 +41,6 @@ class Vault:
         self.store = store
         self.machine = machine
         self.name = name
-        # What `mount` has warned of.
-        self.warnings: list[str] = []
 
     @property
     def path(self) -> Path:
@@ -64,8 +60,7 @@ class Vault:
         done = self.latchkey("init", *words, self.path, seconds=PATIENCE)
         if done.status == 124:
             raise Failed(f"init: no end after {PATIENCE} s")
-        if done.status != 0:
-            raise Failed(f"init: {done.last}")
+        self.judge("init", done)
 
     def share_keys(self, other: "Vault") -> None:
         """The device key, which belongs to a machine, is brought to the other one."""
@@ -75,17 +70,29 @@ class Vault:
         words: list[str | Path] = ["mount", "--unlock", "--passcode-file", self.program.passcode, *options]
         if self.program.lease:
             words += ["--lease", str(self.program.lease)]
-        done = self.latchkey(*words, self.path, self.mount_point, seconds=seconds)
-        if done.status != 0 and "--store-risk" in done.output:
-            done = self.latchkey(*words, "--store-risk", "accept", self.path, self.mount_point, seconds=seconds)
-            self.warnings.append("needs --store-risk accept")
-        return done
+        return self.latchkey(*words, self.path, self.mount_point, seconds=seconds)
 
     def mount(self, *options: str, seconds: float = PATIENCE) -> Outcome:
         done = self.try_mount(*options, seconds=seconds)
-        if done.status != 0:
-            raise Failed(f"mount: {done.last}" if done.status != 124 else f"mount: no end after {seconds:g} s")
+        if done.status == 124:
+            raise Failed(f"mount: no end after {seconds:g} s")
+        self.judge("mount", done)
         return done
+
+    @staticmethod
+    def judge(what: str, done: Outcome) -> None:
+        # A store that loses data is refused unless this option is given, which the advice names.
+        if done.status != 0:
+            raise (Refused if "--store-risk" in done.output else Failed)(f"{what}: {done.last}")
+
+    def doctor(self) -> str:
+        """What `latchkey doctor` says of the store; nothing if there is no such command."""
+        if not self.program.has_doctor:
+            return ""
+        done = self.latchkey("doctor", self.path)
+        if done.status == 124:
+            raise Failed("doctor: no end after 60 s")
+        return done.output
 
     def unmount(self, seconds: float = 60) -> None:
         done = self.latchkey("unmount", self.mount_point, seconds=seconds)
