@@ -112,10 +112,14 @@ def main() -> None:
     parser.add_argument("--tools", type=Path, help="where fsx, pjdfstest and a repository lie")
     parser.add_argument("--steps", default="", help="only these, with commas between")
     parser.add_argument("--table", action="store_true", help="only write the tables of docs/STORES.md")
+    parser.add_argument("--check-table", action="store_true", help="only say whether these tables are right")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     if given.table:
         table.write(RESULTS)
+        return
+    if given.check_table:
+        table.check(RESULTS)
         return
     wanted = given.steps.split(",") if given.steps else list(all_steps.named())
     unknown = set(wanted) - set(all_steps.named())

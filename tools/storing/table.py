@@ -176,14 +176,25 @@ def in_short(record: dict[str, Any]) -> str:
 
 def write(results: Path) -> None:
     """Puts each table between its two markers."""
+    for document, text in rendered(results).items():
+        document.write_text(text)
+
+
+def check(results: Path) -> None:
+    """Ends the tool with status 1 if somebody has changed a table by hand, or a result without its table."""
+    for document, text in rendered(results).items():
+        if document.read_text() != text:
+            sys.exit(f"stores: the tables of {document.name} are not those of the results; try: tools/stores --table")
+
+
+def rendered(results: Path) -> dict[Path, str]:
     records = load(results)
     tables = {"stores": first_table(records), "steps": steps_table(), "results": all_steps(records),
               "details": details(records)}
-    replace(DOCUMENT, tables)
-    replace(README, {"where": where(records)})
+    return {DOCUMENT: replaced(DOCUMENT, tables), README: replaced(README, {"where": where(records)})}
 
 
-def replace(document: Path, tables: dict[str, str]) -> None:
+def replaced(document: Path, tables: dict[str, str]) -> str:
     text = document.read_text()
     for marker, table in tables.items():
         begin, end = f"<!-- {marker}: written by tools/stores -->", f"<!-- end of {marker} -->"
@@ -191,4 +202,4 @@ def replace(document: Path, tables: dict[str, str]) -> None:
             sys.exit(f"stores: {document.name} has no place for the table of {marker}")
         before, rest = text.split(begin, 1)
         text = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end, 1)[1]}"
-    document.write_text(text)
+    return text
