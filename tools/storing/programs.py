@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from typing import Iterable
 
 from machines import Failed
 from scene import FAIL, NONE, PASS, Result, Scene, judged, number
@@ -117,8 +118,9 @@ done
 """
 
 
-def run_tests(vault: Vault, scene: Scene, folder: Path) -> tuple[set[str], dict[str, int]]:
-    done = vault.machine.run("bash", "-c", JUDGE, "pjdfstest", scene.tools / "pjdfstest", folder, " ".join(TESTS),
+def run_tests(vault: Vault, scene: Scene, folder: Path,
+              names: Iterable[str] = TESTS) -> tuple[set[str], dict[str, int]]:
+    done = vault.machine.run("bash", "-c", JUDGE, "pjdfstest", scene.tools / "pjdfstest", folder, " ".join(names),
                              seconds=240)
     failed, counts = set(), {}
     for line in done.output.splitlines():
@@ -141,9 +143,15 @@ def pjdfstest(scene: Scene) -> Result:
     machine.run("chmod", "755", vault.mount_point)
     in_store, bare = run_tests(vault, scene, machine.store)
     in_mount, counts = run_tests(vault, scene, vault.mount_point)
-    vault.unmount()
     both = set(counts) & set(bare)
-    worse = sorted(test for test in in_mount - in_store if test.split()[0] in both)
+    found = {test for test in in_mount - in_store if test.split()[0] in both}
+    if found:
+        # Tests that compare times fail by chance where the clock of the server, or its grain, is another.
+        names = sorted({test.split()[0] for test in found})
+        found &= run_tests(vault, scene, vault.mount_point, names)[0]
+        found -= run_tests(vault, scene, machine.store, names)[0]
+    worse = sorted(found)
+    vault.unmount()
     total = sum(counts[name] for name in both)
     what = (f"{number(len([test for test in in_mount if test.split()[0] in both]), 'failure')} of {total} in the "
             f"mount, {len([test for test in in_store if test.split()[0] in both])} in the store itself")
