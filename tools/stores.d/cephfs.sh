@@ -83,7 +83,9 @@ begin_mon() {
 
 begin_others() {
     begin mgr ceph-mgr --conf "$store/ceph.conf" -i a -f
-    begin osd ceph-osd --conf "$store/ceph.conf" -i 0 -f
+    # It ends if its first command gets to the monitor before the monitor has told the cluster's number.
+    # shellcheck disable=SC2016 # The inner shell expands it.
+    begin osd bash -c 'until ceph-osd --conf "$1" -i 0 -f; do sleep 1; done' osd "$store/ceph.conf"
     begin mds ceph-mds --conf "$store/ceph.conf" -i a -f
 }
 

@@ -103,6 +103,8 @@ def lock_load(scene: Scene) -> Result:
     """lock and unlock while programs read, write and sync"""
     vault = scene.vault(scene.machine(1), "load", "--default-class", "complete")
     vault.mount("--grace", "1")
+    # A file that no program has open while the vault is locked.
+    vault.work("synced", vault.mount_point / "kept", scene.acks(), 0.5)
     acks = scene.acks()
     works = [vault.begin("load", vault.mount_point, acks, 120) for _ in range(2)]
     problems, longest = [], 0.0
@@ -115,8 +117,8 @@ def lock_load(scene: Scene) -> Result:
         longest = max(longest, state.get("lastLockDuration", 0.0))
         if state["state"] != "locked" or "complete" in state["classKeys"]:
             problems.append(f"after the lock: {state['state']}, {state['classKeys']}")
-        read = vault.work("read", vault.mount_point / "load")["read"]
-        if read not in ("ENOKEY", "ENOENT"):
+        read = vault.work("read", vault.mount_point / "kept" / "appended")["read"]
+        if read != "ENOKEY":
             problems.append(f"a locked file: {read}")
         unlocked = vault.latchkey("unlock", "--passcode-file", scene.program.passcode, vault.mount_point)
         if unlocked.status != 0:
