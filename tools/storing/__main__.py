@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 import steps as all_steps
 import table
 from machines import Failed, Refused, make_network
-from scene import FAIL, NONE, REFUSED, Result, Scene
+from scene import ERROR, FAIL, NONE, REFUSED, Result, Scene
 from store import FILES, Store
 from vaults import Program
 
@@ -34,11 +34,11 @@ def try_step(step: all_steps.Step, scene: Scene) -> Result:
     except Refused as refused:
         return Result(REFUSED, str(refused))
     except Failed as failed:
-        return Result(FAIL, str(failed))
+        return Result(ERROR, str(failed))
     # A workload's words that are no JSON, or a machine that has ended: the step has failed, and the next one goes on.
     except Exception as error:  # pylint: disable=broad-except
         traceback.print_exc()
-        return Result(FAIL, f"{type(error).__name__}: {error}")
+        return Result(ERROR, f"{type(error).__name__}: {error}")
     finally:
         scene.end()
 
@@ -85,7 +85,7 @@ def run_store(name: str, program: Program, scratch: Path, tools: Path, wanted: l
             record["steps"][step_name] = {"result": result.result, "what": result.what, "program": program.version,
                                           **({"figures": result.figures} if result.figures else {})}
             write(name, record)
-            good = good and result.result != FAIL
+            good = good and result.result not in (FAIL, ERROR)
             if step_name == "main" and result.what.startswith(("init:", "mount:", "client")):
                 for other in wanted:
                     if other not in ("main", "speed"):

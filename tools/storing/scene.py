@@ -12,6 +12,8 @@ from store import Store
 from vaults import Program, Vault
 
 PASS, FAIL, REFUSED, NONE = "pass", "fail", "refused", "none"
+# The step has not come to its question.
+ERROR = "error"
 NO_SERVER = "the store has no server"
 
 

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, Optional
 
-from scene import FAIL, NONE, PASS, REFUSED
+from scene import ERROR, FAIL, NONE, PASS, REFUSED
 from steps import named
 
 DOCUMENT = Path(__file__).resolve().parent.parent.parent / "docs" / "STORES.md"
@@ -58,7 +58,7 @@ def works(record: dict[str, Any]) -> str:
     if main["what"].startswith(("init:", "mount:", "client")):
         return f"{'refused' if main['result'] == REFUSED else 'no'}: {main['what']}"
     without = [CALLS.get(call, call) for call in main.get("figures", {}).get("calls", {})]
-    wrong = [step for step in USE if outcome(record, step) == FAIL and (step != "main" or not without)]
+    wrong = [step for step in USE if outcome(record, step) in (FAIL, ERROR) and (step != "main" or not without)]
     missing = [step for step in USE if outcome(record, step) is None]
     parts = [f"no {', '.join(without)}"] if without else []
     parts += [f"{', '.join(wrong)} fail" + ("s" if len(wrong) == 1 else "")] if wrong else []
@@ -72,6 +72,9 @@ def promised(record: dict[str, Any], result: str) -> str:
              for step, text in PROMISES.items() if outcome(record, step) == result]
     if result == FAIL and record["steps"].get("fsync", {}).get("figures", {}).get("serverSyncs") == 0:
         words.append("the server syncs nothing to its disk, so its power cut may lose what was fsynced")
+    unknown = [step for step in PROMISES if outcome(record, step) == ERROR]
+    if result == FAIL and unknown:
+        words.append(f"not known, because the step did not get so far: {', '.join(unknown)}")
     return "; ".join(words)
 
 
@@ -101,7 +104,7 @@ def first_table(records: list[dict[str, Any]]) -> str:
 def all_steps(records: list[dict[str, Any]]) -> str:
     lines = ["| step | " + " | ".join(TITLES.get(record["store"], record["store"]) for record in records) + " |",
              "|---|" + "---|" * len(records)]
-    words = {PASS: "pass", FAIL: "**fail**", REFUSED: "refused", NONE: "–", None: ""}
+    words = {PASS: "pass", FAIL: "**fail**", ERROR: "error", REFUSED: "refused", NONE: "–", None: ""}
     for step in named():
         if step == "speed":
             continue
