@@ -8,6 +8,8 @@ version() { gluster --version | head -n 1; }
 server_processes() { pgrep -x 'glusterfsd|glusterd' || true; }
 
 start() {
+    local number
+    for number in 1 2 3; do make_disk "$store/brick$number"; done
     mkdir -p "$store"/brick{1,2,3}/data /var/lib/glusterd /var/log/glusterfs /run/gluster
     begin glusterd glusterd -N
     until_ready 30 gluster --mode=script volume info

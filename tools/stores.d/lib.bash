@@ -25,6 +25,14 @@ until_ready() {
     done
 }
 
+# make_disk FOLDER: an ext4 there, of 700 MiB at most, as a server has for its data.
+make_disk() {
+    mkdir -p "$1"
+    truncate -s 700M "$1.disk"
+    mkfs.ext4 -q -F "$1.disk"
+    mount -o loop "$1.disk" "$1"
+}
+
 # begin NAME COMMAND...: starts a server that stays in the foreground, and notes its process.
 begin() {
     local name=$1

@@ -6,10 +6,7 @@ packages() { echo e2fsprogs; }
 version() { uname -r; }
 
 start() {
-    truncate -s 700M "$store/disk"
-    mkfs.ext4 -q -F "$store/disk"
-    mkdir -p "$store/root"
-    mount -o loop "$store/disk" "$store/root"
+    make_disk "$store/root"
     mkdir -p "$store/root/data"
 }
 

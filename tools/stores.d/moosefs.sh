@@ -21,6 +21,7 @@ start() {
     cp /var/lib/mfs/metadata.mfs.empty "$store/master/metadata.mfs"
     for number in 1 2; do
         folder=$store/chunks$number
+        make_disk "$folder"
         mkdir -p "$folder/data" "$folder/state"
         # It leaves 256 MiB of each disk free by default.
         printf '%s\n' "$folder/data" >"$folder/disks"

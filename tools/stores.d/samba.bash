@@ -4,7 +4,8 @@
 samba_version() { smbd --version | sed 's/^Version /Samba /'; }
 
 start() {
-    mkdir -p "$store/data" "$store/state" /run/samba /var/log/samba
+    make_disk "$store/data"
+    mkdir -p "$store/state" /run/samba /var/log/samba
     cat >"$store/smb.conf" <<END
 [global]
 workgroup = STORES

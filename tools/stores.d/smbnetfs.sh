@@ -12,7 +12,6 @@ version() {
 client() {
     local folder=$scratch/m$1/smb
     mkdir -p "$folder/all" "$HOME/.smb"
-    cp /etc/smbnetfs.conf "$HOME/.smb/" 2>/dev/null || true
     printf '[global]\nclient min protocol = SMB2\nname resolve order = host bcast\n' >"$HOME/.smb/smb.conf"
     printf 'auth "%s" "root" "secret"\n' "$server" >"$HOME/.smb/smbnetfs.auth"
     printf 'host %s visible=true\n' "$server" >"$HOME/.smb/smbnetfs.host"

@@ -8,7 +8,8 @@ version() { sshfs --version 2>&1 | sed -n 's/^SSHFS version /sshfs /p'; }
 server_processes() { pgrep -f "^/usr/sbin/sshd.*$store|^sshd:|sftp-server" || true; }
 
 start() {
-    mkdir -p "$store/data" "$store/keys" /run/sshd
+    mkdir -p "$store/keys" /run/sshd
+    make_disk "$store/data"
     ssh-keygen -q -t ed25519 -N '' -f "$store/keys/host"
     ssh-keygen -q -t ed25519 -N '' -f "$store/keys/client"
     cp "$store/keys/client.pub" "$store/keys/authorized"

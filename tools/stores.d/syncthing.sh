@@ -12,6 +12,7 @@ start() {
     local number other
     mkdir -p "$store"
     for number in 1 2; do
+        make_disk "$store/side$number"
         mkdir -p "$store/side$number/data/.stfolder" "$store/side$number/home"
         syncthing generate --home "$store/side$number/home" --no-default-folder >/dev/null 2>&1
         syncthing --home "$store/side$number/home" --device-id >"$store/side$number/id" 2>/dev/null

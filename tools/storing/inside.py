@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import sqlite3
 import sys
 import time
@@ -132,12 +133,23 @@ def main_job(folder: Path) -> dict[str, str]:
             file.seek(0)
             expect(file.read() == b"still here", "other contents")
 
+    def folder_removed() -> None:
+        (folder / "removed").mkdir()
+        with (folder / "removed" / "file").open("wb") as file:
+            for number in range(50):
+                file.write(content("removed", number))
+                file.flush()
+                os.fsync(file.fileno())
+        # A file that is hardly closed leaves nothing in its folder.
+        os.unlink(folder / "removed" / "file")
+        os.rmdir(folder / "removed")
+
     def folder_sync() -> None:
         sync_folder(folder)
 
     result = {}
     for call in (write, read, overwrite, truncate, rename, link, symlink, xattr, attributes, names, many, unlinked,
-                 folder_sync):
+                 folder_sync, folder_removed):
         try:
             call()
             result[call.__name__.replace("_", " ")] = "ok"
@@ -342,13 +354,13 @@ def try_read(path: Path) -> dict[str, str]:
 
 
 def speed(folder: Path) -> dict[str, float]:
-    """Files and syncs in a second, MB/s; each part takes as much as it does in 5 s at most."""
+    """Files and syncs in a second, MB/s; each part does as much as it can in 2 s at most."""
     folder.mkdir()
     rates = {}
 
     def rate(name: str, limit: int, act: Callable[[int], object], amount: float = 1) -> None:
         begin, number = time.monotonic(), 0
-        while number < limit and time.monotonic() - begin < 5:
+        while number < limit and time.monotonic() - begin < 2:
             act(number)
             number += 1
         rates[name] = number * amount / (time.monotonic() - begin)
@@ -361,7 +373,7 @@ def speed(folder: Path) -> dict[str, float]:
     begin = time.monotonic()
     with (folder / "stream").open("wb") as file:
         count = 0
-        while count < 128 and time.monotonic() - begin < 5:
+        while count < 64 and time.monotonic() - begin < 2:
             file.write(piece)
             count += 1
         file.flush()
@@ -379,6 +391,8 @@ def speed(folder: Path) -> dict[str, float]:
             file.flush()
             os.fsync(file.fileno())
         rate("syncs", 300, sync)
+    # Not every store lets a folder go at once; a round has a folder of its own.
+    shutil.rmtree(folder, ignore_errors=True)
     return {name: round(value, 1) for name, value in rates.items()}
 
 

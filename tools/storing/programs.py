@@ -173,16 +173,19 @@ def speed(scene: Scene) -> Result:
                        'mount -o loop "$1" "$2"', "disk", disk, local, seconds=30)
     if made.status != 0:
         raise Failed(f"a disk to compare with: {made.last}")
+    places = {"local": (vault, local / "bare"), "store": (vault, machine.store / "bare")}
     try:
-        rates = {"local": vault.work("speed", local / "bare"), "store": vault.work("speed", machine.store / "bare")}
         if not scene.program.is_debug:
-            vault.mount()
-            rates["vault"] = vault.work("speed", vault.mount_point / "speed")
-            vault.unmount()
-            beside = Vault(scene.program, scene.store, machine, "../local/vault")
+            beside = Vault(scene.program, scene.store, machine, "../local/vault", machine.folder / "beside")
             beside.init()
-            beside.mount()
-            rates["localVault"] = beside.work("speed", beside.mount_point / "speed")
+            for one in (vault, beside):
+                machine.run("mkdir", "-p", one.mount_point)
+                one.mount()
+            places |= {"localVault": (beside, beside.mount_point / "speed"),
+                       "vault": (vault, vault.mount_point / "speed")}
+        rates = best_rates(places)
+        if not scene.program.is_debug:
+            vault.unmount()
             beside.unmount()
     finally:
         machine.run("umount", "-l", local, seconds=20)
@@ -191,6 +194,17 @@ def speed(scene: Scene) -> Result:
     if "vault" in rates:
         what = "a vault beside one on ext4: " + ratios(rates["vault"], rates["localVault"]) + "; " + what
     return Result(PASS, what, rates)
+
+
+def best_rates(places: dict[str, tuple[Vault, Path]]) -> dict[str, dict[str, float]]:
+    """The best of three rounds, in turn: other work on the machine makes a round slower, and none quicker."""
+    rates: dict[str, dict[str, float]] = {}
+    for turn in range(3):
+        for place, (vault, folder) in places.items():
+            found = vault.work("speed", folder.with_name(f"{folder.name}{turn}"), seconds=90)
+            best = rates.setdefault(place, found)
+            rates[place] = {name: max(value, best[name]) for name, value in found.items()}
+    return rates
 
 
 def ratios(one: dict[str, float], other: dict[str, float]) -> str:

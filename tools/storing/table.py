@@ -22,7 +22,7 @@ TITLES = {"local": "ext4 (local)", "glusterfs": "GlusterFS", "moosefs": "MooseFS
 # The steps that together say that a vault can be used there, and what the calls of `main` are to a reader.
 USE = ("main", "handover", "lock", "git", "sqlite", "fsx")
 CALLS = {"link": "hard links", "symlink": "symbolic links", "xattr": "extended attributes", "attributes": "exact times",
-         "names": "all names"}
+         "names": "difference between A and a", "folder removed": "removal of a folder right after its files"}
 # What follows if a step has passed, and if it has failed.
 PROMISES = {
     "killed": ("fsynced data survives a killed daemon", "fsynced data does not survive a killed daemon"),

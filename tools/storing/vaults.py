@@ -36,19 +36,17 @@ class Program:
 class Vault:
     """A vault in the store as one machine sees it."""
 
-    def __init__(self, program: Program, store: Store, machine: Machine, name: str = "vault") -> None:
+    def __init__(self, program: Program, store: Store, machine: Machine, name: str = "vault",
+                 mount_point: Optional[Path] = None) -> None:
         self.program = program
         self.store = store
         self.machine = machine
         self.name = name
+        self.mount_point = mount_point or machine.mount
 
     @property
     def path(self) -> Path:
         return self.machine.store / self.name
-
-    @property
-    def mount_point(self) -> Path:
-        return self.machine.mount
 
     def latchkey(self, *words: str | Path, seconds: float = 60) -> Outcome:
         return self.machine.run(self.program.path, *words, seconds=seconds)
