@@ -21,7 +21,7 @@ start() {
     cp /var/lib/mfs/metadata.mfs.empty "$store/master/metadata.mfs"
     for number in 1 2; do
         folder=$store/chunks$number
-        make_disk "$folder"
+        # Not a disk of its own: MooseFS writes nothing on one that is as small as those of the other stores.
         mkdir -p "$folder/data" "$folder/state"
         # It leaves 256 MiB of each disk free by default.
         printf '%s\n' "$folder/data" >"$folder/disks"
