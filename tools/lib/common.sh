@@ -44,6 +44,17 @@ is_installed() {
         libcap-dev) [ -e /usr/include/sys/capability.h ] ;;
         libgdbm-dev) [ -e /usr/include/gdbm.h ] ;;
         libtool-bin) command -v libtool ;;
+        iproute2) command -v ip || [ -x /sbin/ip ] ;;
+        procps) command -v pgrep ;;
+        openssh-client) command -v ssh ;;
+        openssh-server) [ -x /usr/sbin/sshd ] ;;
+        moosefs-master) command -v mfsmaster || [ -x /usr/sbin/mfsmaster ] ;;
+        moosefs-chunkserver) command -v mfschunkserver || [ -x /usr/sbin/mfschunkserver ] ;;
+        moosefs-client) command -v mfsmount ;;
+        davfs2) [ -x /usr/sbin/mount.davfs ] || [ -x /sbin/mount.davfs ] ;;
+        samba) command -v smbd || [ -x /usr/sbin/smbd ] ;;
+        glusterfs-client) command -v glusterfs || [ -x /usr/sbin/glusterfs ] ;;
+        glusterfs-server) command -v glusterd || [ -x /usr/sbin/glusterd ] ;;
         liburing-dev) [ -e /usr/include/liburing.h ] ;;
         dpkg-dev) command -v dpkg-shlibdeps ;;
         systemd) command -v busctl ;;
