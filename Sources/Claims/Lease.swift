@@ -37,7 +37,8 @@ final class Lease: Fence {
     private func wait() throws(Errno) {
         let start = MonotonicClock.now
         while !isValid {
-            if isLost { throw .ESTALE }
+            // Not ESTALE: the kernel would look the name up again, and a program would be told that it is gone.
+            if isLost { throw .EIO }
             wake.signal()
             let isDecided: Void? = waiting.wait(atMost: { self.left(since: start) }) { _ in
                 self.isValid || self.isLost ? () : nil

@@ -4,8 +4,8 @@ public import Posix
 public protocol Fence: AnyObject, Sendable {
     /// Returns when the process may make a change now.
     ///
-    /// - Throws: ESTALE if another machine has taken the store over; `notAnswered` if that could not be found out in
-    ///   time.
+    /// - Throws: EIO if another machine has taken the store over, for good; `notAnswered` if that could not be found
+    ///   out in time.
     func check() throws(Errno)
 
     /// Whether another machine has taken the store over, as far as is known. Does not block.

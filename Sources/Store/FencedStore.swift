@@ -17,7 +17,7 @@ public final class FencedStore: Store {
     public var root: Descriptor { store.root }
 
     private func checkRead() throws(Errno) {
-        if fence.isLost { throw .ESTALE }
+        if fence.isLost { throw .EIO }
     }
 
     public func open(

@@ -103,7 +103,8 @@ import Testing
             rotation: Rotation(phase: .renewing, done: 0.5, files: 12, renewed: 13, failed: 14, failure: "why"),
             ending: true, deviceKeyFile: Self.raw, unlockedMemory: 18, guesses: Guesses(left: 15, limit: 16),
             vaultProof: "17", logFile: "/l", refusals: Refusals(count: 19, lastReason: "r", last: 20),
-            alwaysReadOnly: true, deep: true, forgetAfter: 23, forgetTime: 24)
+            alwaysReadOnly: true, deep: true, forgetAfter: 23, forgetTime: 24,
+            takenOver: true)
         status.program = Program(path: "/p", device: 21, inode: 22)
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])

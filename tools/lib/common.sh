@@ -37,7 +37,6 @@ is_installed() {
         libcap2-bin) command -v setcap || [ -x /usr/sbin/setcap ] || [ -x /sbin/setcap ] ;;
         e2fsprogs) command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ] || [ -x /sbin/mkfs.ext4 ] ;;
         libfido2-1) python3 -c 'import ctypes; ctypes.CDLL("libfido2.so.1")' ;;
-        openssh-sftp-server) [ -x /usr/lib/openssh/sftp-server ] ;;
         libaio-dev) [ -e /usr/include/libaio.h ] ;;
         libacl1-dev) [ -e /usr/include/sys/acl.h ] ;;
         libpam0g-dev) [ -e /usr/include/security/pam_modules.h ] ;;
@@ -122,7 +121,6 @@ need_to_build() {
 
 need_to_test() {
     need_to_build
-    need_packages sshfs openssh-sftp-server
     need_packages attr acl libcap2-bin libfido2-1 e2fsprogs openssl sqlite3 rclone restic rsync strace swtpm tar
     need_packages sshfs openssh-sftp-server
     need_packages bash-completion fish mandoc zsh

@@ -76,6 +76,13 @@ public final class VaultHold: Sendable {
         }
     }
 
+    /// Whether another machine has taken the vault over, for as long as that is asked. Does not hold the vault, and
+    /// waits for no lock or disk.
+    public var takenOver: @Sendable () -> Bool {
+        guard let fence = claim?.fence else { return { false } }
+        return { fence.isLost }
+    }
+
     /// Tells other machines the name of this one, by a key of the volume.
     public func tellHost(_ keys: VolumeKeys) {
         guard let claim, let sealed = HostName.sealed(keys) else { return }

@@ -125,6 +125,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var forgetAfter: Double?
     /// The time at which class C's key goes, in seconds since 1970; nil unless the mount is locked and forgets.
     public var forgetTime: Double?
+    /// True once another machine has taken the vault over: every call in the mount fails from then on.
+    public var takenOver: Bool?
 
     private enum CodingKeys: String, CodingKey {
         case state, graceRemaining, deadline, evictionPhase, inodesToInvalidate, lastLockDuration, classKeys,
@@ -132,7 +134,7 @@ public struct Status: Codable, Hashable, Sendable {
             vaultBase64, volume, device, deviceKey, deviceKeyFileText = "deviceKeyFile", deviceKeyFileBase64,
             unlockedMemory, grace, readOnly, version, formatVersion, pid, program, whenLocked, freezeTimeout,
             waitingRequests, instance, sequence, changed, hasPasscode, lockWhenIdle, rotation, ending, guesses,
-            vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime
+            vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime, takenOver
     }
 
     public init(
@@ -145,7 +147,7 @@ public struct Status: Codable, Hashable, Sendable {
         lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, deviceKeyFile: Path? = nil,
         unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil, logFile: String? = nil,
         refusals: Refusals? = nil, alwaysReadOnly: Bool? = nil, deep: Bool? = nil, forgetAfter: Double? = nil,
-        forgetTime: Double? = nil
+        forgetTime: Double? = nil, takenOver: Bool? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -183,6 +185,7 @@ public struct Status: Codable, Hashable, Sendable {
         self.deep = deep
         self.forgetAfter = forgetAfter
         self.forgetTime = forgetTime
+        self.takenOver = takenOver
         self.mountPoint = mountPoint
         self.vault = vault
         self.deviceKeyFile = deviceKeyFile

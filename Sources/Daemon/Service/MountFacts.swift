@@ -33,6 +33,8 @@ public struct MountFacts: Sendable {
     public var guesses: @Sendable () -> Guesses?
     /// The proof by which the holder of an escrow key knows the vault; nil before the first unlock. Waits for no disk.
     public var vaultProof: @Sendable () -> String?
+    /// Whether another machine has taken the vault over. Waits for no lock or disk.
+    public var isTakenOver: @Sendable () -> Bool
     /// The file that the daemon logs to because there is no system log.
     public var logFile: String?
 
@@ -44,6 +46,7 @@ public struct MountFacts: Sendable {
         hasPasscode: @escaping @Sendable () -> Bool = { true },
         guesses: @escaping @Sendable () -> Guesses? = { nil },
         vaultProof: @escaping @Sendable () -> String? = { nil },
+        isTakenOver: @escaping @Sendable () -> Bool = { false },
         logFile: String? = nil
     ) {
         self.mountPoint = mountPoint
@@ -62,6 +65,7 @@ public struct MountFacts: Sendable {
         self.hasPasscode = hasPasscode
         self.guesses = guesses
         self.vaultProof = vaultProof
+        self.isTakenOver = isTakenOver
         self.logFile = logFile
     }
 
@@ -86,7 +90,8 @@ public struct MountFacts: Sendable {
             vaultProof: vaultProof(), logFile: logFile, refusals: mount.refusals,
             alwaysReadOnly: readOnly ? true : nil, deep: moment.isDeep ? true : nil,
             forgetAfter: forgetAfter?.seconds,
-            forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds })
+            forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds },
+            takenOver: isTakenOver() ? true : nil)
     }
 
     private var freezeTimeout: Double? {

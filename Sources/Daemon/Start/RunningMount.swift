@@ -192,7 +192,7 @@ extension MountFacts {
             deviceKey: keybag.isGuarded ? "tpm2" : "software", deviceKeyFile: opened.deviceKeyPath,
             lockWhenIdle: configuration.lockWhenIdle, forgetAfter: configuration.forgetAfter,
             hasPasscode: { !keybag.hasNoPasscode }, guesses: { keybag.guessesLeft },
-            vaultProof: { keybag.proof?.text }, logFile: logFile)
+            vaultProof: { keybag.proof?.text }, isTakenOver: opened.hold.takenOver, logFile: logFile)
     }
 }
 

@@ -29,7 +29,8 @@ struct StatusCommand: ParsableCommand {
             waiting, renewing, finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files \
             have old keys), guesses (left, limit: wrong passcodes before the keys are erased; only of a vault made by \
             init --erase-after), vaultProof (by which the holder of an escrow key recognises the vault; only after \
-            something has opened it), logFile (the daemon's log; only where there is no system log), refusals (count, \
+            something has opened it), logFile (the daemon's log; only where there is no system log), takenOver (true once another machine has taken \
+            the vault over, so that every call fails), refusals (count, \
             lastReason, last: requests refused since the mount because something is damaged; only if there were any), \
             program (path, device, inode: the file that the daemon runs), newerInstalled (true once another file has \
             taken its place), ending (true once it is unmounted while programs still use its files); and with \
@@ -140,6 +141,11 @@ struct StatusReport: Encodable {
             table.add(
                 "memory",
                 ["\(size) of buffers for contents may be swapped out:", "the limit of locked memory is reached"])
+        }
+        if status.takenOver == true {
+            table.add(
+                "lost",
+                ["another machine has taken the vault over:", "nothing can be read or written here; unmount it"])
         }
         table.add("volume", "\(status.volume)")
         if let proof = status.vaultProof { table.add("proof", "\(proof), for the holder of an escrow key") }
