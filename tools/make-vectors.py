@@ -26,6 +26,7 @@ sys.dont_write_bytecode = True
 from vectors.building import build_with_keys, compare
 from vectors.checks import (check_attributes, check_headers, check_journal, check_journal_vault,
                             check_refusals, check_summaries, check_vault)
+from vectors.claims import claim_vectors
 from vectors.example import worked_example
 from vectors.headers import header_vectors
 from vectors.journal_vault import journal_vault_vectors
@@ -38,7 +39,8 @@ from vectors.summaries import summary_vectors
 from vectors.vaults import vault_vectors
 
 FILES = {
-    "base64url": base64_vectors, "blocks": block_vectors, "directories": directory_vectors, "headers": header_vectors,
+    "base64url": base64_vectors, "blocks": block_vectors, "claims": claim_vectors,
+    "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
     "names": name_vectors, "recovery": recovery_vectors, "subkeys": subkey_vectors, "summaries": summary_vectors,
     "symlinks": symlink_vectors, "vault": vault_vectors, "wraps": wrap_vectors, "xattrs": xattr_vectors,

@@ -46,7 +46,7 @@ struct Claimant: Sendable {
             process: process)
     }
 
-    private static func digest(_ label: String, _ salt: [UInt8], _ identity: [UInt8]) -> [UInt8] {
+    static func digest(_ label: String, _ salt: [UInt8], _ identity: [UInt8]) -> [UInt8] {
         Array(sha256(Array("latchkey claim \(label)".utf8) + salt + identity).prefix(16))
     }
 

@@ -69,6 +69,10 @@ def device_key() -> Iterator[bytes]:
     yield b"LKTPMKEY\1\0" + bytes(6) + bytes(range(16)) + bytes((0x80, 0, 1, 0)) + bytes(4) + b"\3\0abc\4\0defg"
 
 
+def claim() -> Iterator[bytes]:
+    yield from list(map(bytes.fromhex, values(vectors("claims"), "claim")))[:16]
+
+
 def recovery_key() -> Iterator[bytes]:
     yield from (text.encode() for text in values(vectors("recovery"), "text"))
     yield from map(bytes.fromhex, values(vectors("recovery"), "key"))
@@ -226,8 +230,8 @@ def config() -> Iterator[bytes]:
 
 
 TARGETS = {
-    "block": block, "config": config, "control": control, "device-key": device_key, "directory": directory,
-    "file": file, "header": header, "journal": journal, "keybag": keybag, "names": names, "policy": policy,
+    "block": block, "claim": claim, "config": config, "control": control, "device-key": device_key,
+    "directory": directory, "file": file, "header": header, "journal": journal, "keybag": keybag, "names": names, "policy": policy,
     "recovery-key": recovery_key, "replay": replay,
 }
 

@@ -13,6 +13,7 @@ public protocol FuzzedParser: AnyObject {
 /// The parsers, by the names of their corpora in Tests/Fuzz/Corpus.
 public enum FuzzTarget: String, CaseIterable, Sendable {
     case block
+    case claim
     case config
     case control
     case deviceKey = "device-key"
@@ -29,6 +30,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     public func makeParser() throws -> any FuzzedParser {
         switch self {
         case .block: try BlockParser()
+        case .claim: ClaimParser()
         case .config: ConfigParser()
         case .control: try ControlParser()
         case .deviceKey: DeviceKeyParser()
