@@ -45,6 +45,7 @@ struct ClaimTaking {
             switch isNamed || plan.takesOver ? .free : rule(last) {
             case .inUse: throw .inUse(holder(last))
             case .free:
+                if plan.isLockRefused, !plan.takesOver { throw .locked }
                 if plan.isReadOnly { return nil }
                 let tookOver = !isNamed && ClaimFolder.record(last.bytes, epoch: last.epoch)?.state != .released
                 if let claim = try claim(next, tookOver: tookOver, lost: lost) { return claim }

@@ -19,6 +19,9 @@ public final class VaultClaim: Sendable {
         public var isLocal: Bool
         /// Whether this process has the flock(2) on the vault.
         public var hasLock: Bool
+        /// Whether another process has that lock, or its machine is gone and the store's server has not noticed. Then
+        /// only a claim that is silent for long enough is taken over.
+        public var isLockRefused = false
         /// Nil for the usual one, and for a claim that is renewed only on a store that is not local.
         public var lease: Duration?
         /// Whether to take a claim over without waiting: the user says that its holder has ended.
@@ -42,7 +45,11 @@ public final class VaultClaim: Sendable {
         pause: @escaping (Duration) -> Bool,
         lost: @escaping @Sendable () -> Void
     ) throws(ClaimError) -> VaultClaim? {
-        try ClaimTaking(store, plan, waiting: waiting, pause: pause)?.run(lost: lost)
+        if let taking = try ClaimTaking(store, plan, waiting: waiting, pause: pause) {
+            return try taking.run(lost: lost)
+        }
+        if plan.isLockRefused, !plan.takesOver { throw .locked }
+        return nil
     }
 
     init(_ keeper: ClaimKeeper, epoch: UInt64, tookOver: Bool) {
@@ -82,6 +89,8 @@ public enum ClaimError: Error, Hashable, Sendable {
     case system(Errno)
     /// Another process works with the vault.
     case inUse(ClaimHolder)
+    /// Another process has the lock, and no claim says whose it is.
+    case locked
     /// `pause` has said so.
     case givenUp
     /// The epochs are used up: no program has done that.

@@ -32,7 +32,7 @@ public final class VaultHold: Sendable {
         } catch {
             throw .file(error, doing: "lock", path: path)
         }
-        claim = try Self.claim(store, at: path, readOnly: readOnly, isLocal: isLocal, hasLock: lock.isHeld, options)
+        claim = try Self.claim(store, at: path, readOnly: readOnly, isLocal: isLocal, lock.outcome, options)
         tookOver = claim?.tookOver ?? false
         self.store = claim.map { FencedStore(store, $0.fence) } ?? store
     }
@@ -41,12 +41,17 @@ public final class VaultHold: Sendable {
     deinit { claim?.release() }
 
     private static func claim(
-        _ store: any Store, at path: Path, readOnly: Bool, isLocal: Bool, hasLock: Bool, _ options: ClaimOptions
+        _ store: any Store, at path: Path, readOnly: Bool, isLocal: Bool, _ lock: VaultLock.Outcome,
+        _ options: ClaimOptions
     ) throws(Failure) -> VaultClaim? {
         let keys = HostName(in: store)
         // A folder without a keybag is not a vault, or not yet one, or not any more.
-        guard keys.isOfVault else { return nil }
-        var plan = VaultClaim.Plan(isLocal: isLocal, hasLock: hasLock)
+        guard keys.isOfVault else {
+            if lock == .refused { throw .vaultInUse }
+            return nil
+        }
+        var plan = VaultClaim.Plan(isLocal: isLocal, hasLock: lock == .held)
+        plan.isLockRefused = lock == .refused
         plan.lease = options.lease
         plan.takesOver = options.takesOver
         plan.isReadOnly = readOnly
@@ -61,14 +66,15 @@ public final class VaultHold: Sendable {
             switch error {
             case .inUse(let holder) where holder.isSameMachine && holder.sealedHost == nil: throw .vaultInUse
             case .inUse(let holder): throw .claimed(host: keys.opened(holder.sealedHost), renewed: holder.written)
+            case .locked: throw .vaultInUse
             case .givenUp: throw .claimGivenUp
             case .damaged: throw .damaged(reason: "the epochs of its claims are used up")
             case .system(let errno):
                 // Nothing can be written: not by this process either. Or there is no space, which a user may want to
                 // make; on a local store the lock suffices.
-                if errno == .EROFS { return nil }
+                if errno == .EROFS, lock != .refused { return nil }
                 let isForgiven = [.ENOSPC, .EDQUOT, .EACCES, .EPERM].contains(errno)
-                guard isForgiven, readOnly || (isLocal && hasLock) else {
+                guard isForgiven, lock != .refused, readOnly || (isLocal && lock == .held) else {
                     throw .file(errno, doing: "claim", path: path)
                 }
                 return nil

@@ -9,13 +9,21 @@ import Store
 /// order: docs/ARCHITECTURE.md.
 public final class VaultLock: Sendable {
     private let file: Descriptor?
-    /// False if the store cannot lock, or there is nothing to lock.
-    let isHeld: Bool
+    /// What came of the lock.
+    enum Outcome: Sendable {
+        case held
+        /// The store cannot lock, or there is nothing to lock.
+        case none
+        /// Another process has the lock, or the server of a store has not yet noticed that its machine is gone.
+        case refused
+    }
+
+    let outcome: Outcome
 
     /// - Parameters:
     ///   - readOnly: changes nothing. If the file is missing, as in a copy of a vault, no other process is locked out.
-    ///   - needsLock: whether a store that cannot lock is an error.
-    /// - Throws: `EWOULDBLOCK` if another process has the vault.
+    ///   - needsLock: whether it is an error if the store cannot lock, or another process has the lock.
+    /// - Throws: `EWOULDBLOCK` if another process has the lock, and it is needed.
     public init(of store: any Store, readOnly: Bool = false, needsLock: Bool = true) throws(Errno) {
         do {
             file = try Self.open(in: store, readOnly: readOnly)
@@ -23,15 +31,18 @@ public final class VaultLock: Sendable {
             file = nil
         }
         guard let file else {
-            isHeld = false
+            outcome = .none
             return
         }
         do throws(Errno) {
             try store.lockExclusively(file)
-            isHeld = true
+            outcome = .held
         } catch {
-            guard !needsLock, [.ENOSYS, .EOPNOTSUPP, .ENOLCK].contains(error) else { throw error }
-            isHeld = false
+            switch error {
+            case .EWOULDBLOCK where !needsLock: outcome = .refused
+            case .ENOSYS where !needsLock, .EOPNOTSUPP where !needsLock, .ENOLCK where !needsLock: outcome = .none
+            default: throw error
+            }
         }
     }
 

@@ -1,0 +1,153 @@
+import Format
+import Glibc
+import Posix
+import Store
+import TestSupport
+import Testing
+
+@testable import Claims
+
+/// The claims of a folder, taken by this process.
+@Suite struct ClaimTakingTests {
+    private let folder: TemporaryFolder
+    private let store: DirectoryStore
+
+    init() throws {
+        folder = try TemporaryFolder()
+        store = try DirectoryStore(path: Path(folder.path))
+    }
+
+    /// A short lease: nothing else runs here that could be late.
+    private func plan(refused: Bool = false, readOnly: Bool = false) -> VaultClaim.Plan {
+        var plan = VaultClaim.Plan(isLocal: false, hasLock: !refused)
+        plan.isLockRefused = refused
+        plan.isReadOnly = readOnly
+        plan.lease = .milliseconds(100)
+        return plan
+    }
+
+    private func take(
+        _ plan: VaultClaim.Plan, giveUp: Bool = false, waited: inout Int, lost: @escaping @Sendable () -> Void = {}
+    ) throws -> VaultClaim? {
+        let count = Counter()
+        defer { waited = count.value }
+        return try VaultClaim.take(
+            store, plan, waiting: { _, _ in count.value += 1 },
+            pause: { time in
+                usleep(UInt32(time / .microseconds(1)))
+                return !giveUp
+            }, lost: lost)
+    }
+
+    private final class Counter { var value = 0 }
+
+    /// A claim of another machine, which nothing renews.
+    private func plant(_ state: ClaimRecord.State, epoch: UInt64) throws {
+        let strange = [UInt8](repeating: 7, count: 16)
+        let record = ClaimRecord(
+            state: state, renews: true, lease: 100, epoch: epoch, machine: strange, boot: strange, daemon: strange,
+            process: .init(namespace: 1, identifier: 1, started: 1))
+        try ClaimFolder(in: store).make(record)
+    }
+
+    @Test func oneAfterAnother() throws {
+        var waited = 0
+        for epoch: UInt64 in 1...20 {
+            let claim = try #require(try take(plan(), waited: &waited))
+            #expect(claim.epoch == epoch && !claim.tookOver && waited == 0)
+            // This process has it, and lives.
+            #expect(throws: ClaimError.self) { _ = try take(plan(), waited: &waited) }
+            #expect(throws: ClaimError.self) { _ = try take(plan(readOnly: true), waited: &waited) }
+            try claim.fence.check()
+            claim.release()
+        }
+        #expect(try ClaimFolder(in: store).epochs().count == 9)
+    }
+
+    @Test func aSilentOneIsTakenOver() throws {
+        var waited = 0
+        try plant(.held, epoch: 5)
+        #expect(throws: ClaimError.givenUp) { _ = try take(plan(), giveUp: true, waited: &waited) }
+        #expect(waited == 1)
+        let claim = try #require(try take(plan(), waited: &waited))
+        #expect(claim.epoch == 6 && claim.tookOver && waited == 1)
+        claim.release()
+    }
+
+    /// One that was being taken over when its machine died.
+    @Test func oneThatWasBeingTakenIsWatched() throws {
+        var waited = 0
+        try plant(.taking, epoch: 5)
+        let claim = try #require(try take(plan(), waited: &waited))
+        #expect(claim.epoch == 6 && waited == 1)
+        claim.release()
+    }
+
+    @Test func aReaderWaitsAndClaimsNothing() throws {
+        var waited = 0
+        #expect(try take(plan(readOnly: true), waited: &waited) == nil)
+        try plant(.held, epoch: 5)
+        #expect(try take(plan(readOnly: true), waited: &waited) == nil)
+        #expect(try waited == 1 && ClaimFolder(in: store).epochs() == [5])
+    }
+
+    /// A lock of the store that no claim explains counts; one of a machine that is gone does not for ever.
+    @Test func aLockThatIsRefused() throws {
+        var waited = 0
+        #expect(throws: ClaimError.locked) { _ = try take(plan(refused: true), waited: &waited) }
+        #expect(throws: ClaimError.locked) { _ = try take(plan(refused: true, readOnly: true), waited: &waited) }
+        try plant(.released, epoch: 5)
+        #expect(throws: ClaimError.locked) { _ = try take(plan(refused: true), waited: &waited) }
+        try plant(.held, epoch: 6)
+        let claim = try #require(try take(plan(refused: true), waited: &waited))
+        #expect(claim.epoch == 7 && waited == 1)
+        claim.release()
+    }
+
+    /// The next claim fences this one: changes fail, and the release leaves the other one alone.
+    @Test func theNextClaimFences() throws {
+        var waited = 0
+        let wakeup = try Wakeup()
+        let claim = try #require(try take(plan(), waited: &waited, lost: { wakeup.signal() }))
+        let fenced = FencedStore(store, claim.fence)
+        let file = try fenced.open("file", in: store.root, O_RDWR | O_CREAT, mode: 0o600)
+        try plant(.held, epoch: 2)
+        wakeup.wait()
+        #expect(claim.isLost)
+        for _ in 0..<2 {
+            #expect(throws: Errno.EIO) { try fenced.truncate(file, to: 1) }
+            #expect(throws: Errno.EIO) { try fenced.synchronize(file, dataOnly: true) }
+            #expect(throws: Errno.EIO) { try fenced.unlink("file", in: store.root) }
+            #expect(throws: Errno.EIO) { _ = try fenced.entries(of: store.root) }
+        }
+        claim.release()
+        #expect(try ClaimFolder.record(ClaimFolder(in: store).bytes(of: 2), epoch: 2)?.state == .held)
+    }
+
+    /// Claims by a hostile hand end in an error.
+    @Test func hostileClaims() throws {
+        var waited = 0
+        try plant(.held, epoch: ClaimRecord.largestEpoch)
+        #expect(throws: ClaimError.damaged) { _ = try take(plan(), waited: &waited) }
+        try run("rm", ["-r", folder.path + "/lk.claims"])
+        try run("mkdir", ["-p", folder.path + "/elsewhere"])
+        try run("ln", ["-s", "elsewhere", folder.path + "/lk.claims"])
+        #expect(throws: ClaimError.self) { _ = try take(plan(), waited: &waited) }
+        #expect(try run("ls", [folder.path + "/elsewhere"]).text.isEmpty)
+        for node in ["mkfifo", "mkdir"] {
+            try run("rm", ["-rf", folder.path + "/lk.claims"])
+            try run("mkdir", [folder.path + "/lk.claims"])
+            try run(node, [folder.path + "/lk.claims/0000000000000003"])
+            #expect(throws: ClaimError.self) { _ = try take(plan(), waited: &waited) }
+        }
+        // What is no name of a claim does not count.
+        try run("rm", ["-rf", folder.path + "/lk.claims"])
+        try run("mkdir", [folder.path + "/lk.claims"])
+        for name in ["0000000000000A03", "+000000000000003", "3", "ffffffffffffffffff", "-000000000000001"] {
+            try run("touch", ["--", folder.path + "/lk.claims/" + name])
+        }
+        let claim = try #require(try take(plan(), waited: &waited))
+        #expect(claim.epoch == 1 && waited == 0)
+        claim.release()
+    }
+}
