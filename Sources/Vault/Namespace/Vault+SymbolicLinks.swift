@@ -70,7 +70,7 @@ extension Vault {
     /// That does not matter if the link has its owner already.
     private func setOwner(_ owner: Ownership, ofLink name: Name, in folder: Descriptor) throws(Errno) {
         do throws(Errno) { try store.setOwner(user: owner.user, group: owner.group, of: name, in: folder) } catch {
-            guard let status = try? store.status(of: name, in: folder),
+            guard error == .ENOENT, let status = try? store.status(of: name, in: folder),
                 status.owner == owner.user, status.group == owner.group
             else { throw error }
         }

@@ -14,8 +14,8 @@ library, program, folder, scene = sys.argv[1:]
 sys.path.insert(0, library)
 import machines  # noqa: E402
 
-# One second: a busy machine must not take the vault from itself.
-LEASE = 1.0
+# Long enough that a busy machine does not take a daemon that lives for a dead one.
+LEASE = 1.5
 BOUND = 5 * LEASE
 program, folder = pathlib.Path(program), pathlib.Path(folder)
 
