@@ -4,7 +4,7 @@ import Glibc
 import Posix
 import Store
 
-/// `lk.claims`: a file for each claim, named by its epoch, and the question `ask`. Thread-safe.
+/// `lk.claims`: a file for each claim, named by its epoch, and the question `lk.claim.ask`. Thread-safe.
 ///
 /// The file of the next epoch is made with O_EXCL: of two processes that want it, one gets it. Each call opens what it
 /// needs by name, because some network stores show another client's changes only then.
@@ -13,7 +13,8 @@ struct ClaimFolder: Sendable {
     private let folder: Descriptor
 
     static let name = Name(stringLiteral: BackingName.claims)
-    private static let question: Name = "ask"
+    private static let question: Name = "lk.claim.ask"
+    private static let prefix = "lk.claim."
     /// How many claims stay beside the newest. A process that was stopped before it made one cannot get an epoch again
     /// that others have used since.
     private static let kept: UInt64 = 8
@@ -40,14 +41,15 @@ struct ClaimFolder: Sendable {
         try store.open(name, in: store.root, O_RDONLY | O_DIRECTORY, mode: 0)
     }
 
-    /// 16 hexadecimal digits.
+    /// `lk.claim.` and 16 hexadecimal digits.
     private static func name(of epoch: UInt64) -> Name {
         let digits = String(epoch, radix: 16)
-        return Name(bytes: Array((String(repeating: "0", count: 16 - digits.count) + digits).utf8))!
+        return Name(bytes: Array((prefix + String(repeating: "0", count: 16 - digits.count) + digits).utf8))!
     }
 
     private static func epoch(of name: Name) -> UInt64? {
-        guard name.bytes.count == 16, let epoch = UInt64(String(decoding: name.bytes, as: UTF8.self), radix: 16),
+        guard name.bytes.starts(with: prefix.utf8),
+            let epoch = UInt64(String(decoding: name.bytes.dropFirst(prefix.utf8.count), as: UTF8.self), radix: 16),
             self.name(of: epoch) == name
         else { return nil }
         return epoch
@@ -90,8 +92,14 @@ struct ClaimFolder: Sendable {
     func make(_ record: ClaimRecord) throws(Errno) {
         let file = try store.open(
             Self.name(of: record.epoch), in: folder, O_WRONLY | O_CREAT | O_EXCL | O_NONBLOCK, mode: 0o600)
-        try write(record, to: file)
-        try store.synchronize(file, dataOnly: false)
+        do throws(Errno) {
+            try write(record, to: file)
+            try store.synchronize(file, dataOnly: false)
+        } catch {
+            // On a full disk. Others would wait for the holder of a claim that none has.
+            try? store.unlink(Self.name(of: record.epoch), in: folder)
+            throw error
+        }
     }
 
     /// Writes the claim anew; ENOENT if it is gone.

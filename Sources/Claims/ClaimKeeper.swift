@@ -32,7 +32,8 @@ final class ClaimKeeper: Sendable {
     func start() throws(Errno) {
         try look()
         if lease.isLost { throw .ESTALE }
-        try worker.start { self.run() }
+        // Of a command: Ctrl-C is for the thread that handles it.
+        try worker.startWithoutSignals { self.run() }
     }
 
     private func run() {

@@ -28,10 +28,14 @@ enum ClaimRule: Hashable {
     /// Only time tells: whether the claim changes while it is watched.
     case watch
 
-    /// - Parameter record: nil if the claim cannot be read: it is being made, or damaged.
-    init(_ record: ClaimRecord?, _ relation: ClaimRelation, in surroundings: ClaimSurroundings) {
+    /// - Parameters:
+    ///   - record: nil if the claim cannot be read: it is being made, or damaged.
+    ///   - isWhole: whether it has all its bytes. A process changes nothing before its claim has them, and before it has
+    ///     looked for the next one.
+    init(_ record: ClaimRecord?, isWhole: Bool, _ relation: ClaimRelation, in surroundings: ClaimSurroundings) {
         guard let record else {
-            self = .watch
+            // On a local disk, what a crash has left.
+            self = !isWhole && surroundings.isLocal && surroundings.hasLock ? .free : .watch
             return
         }
         if record.state == .released {

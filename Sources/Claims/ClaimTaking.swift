@@ -70,7 +70,7 @@ struct ClaimTaking {
     private func rule(_ sight: ClaimWatch.Sight) -> ClaimRule {
         let record = ClaimFolder.record(sight.bytes, epoch: sight.epoch)
         return ClaimRule(
-            record,
+            record, isWhole: sight.bytes != nil,
             record.map { claimant.relation(to: $0) }
                 ?? ClaimRelation(isSameMachine: false, isSameFolder: false, isSameBoot: false, process: .unknown),
             in: ClaimSurroundings(isLocal: plan.isLocal, hasLock: plan.hasLock))

@@ -11,7 +11,7 @@ import Testing
         var relation: ClaimRelation
         var surroundings: ClaimSurroundings
 
-        var verdict: ClaimRule { ClaimRule(Self.record(state, renews), relation, in: surroundings) }
+        var verdict: ClaimRule { ClaimRule(Self.record(state, renews), isWhole: true, relation, in: surroundings) }
 
         static func record(_ state: ClaimRecord.State, _ renews: Bool) -> ClaimRecord {
             let bytes = [UInt8](repeating: 1, count: 16)
@@ -82,6 +82,14 @@ import Testing
 
     @Test func whatCannotBeReadIsWatched() {
         let relation = ClaimRelation(isSameMachine: false, isSameFolder: false, isSameBoot: false, process: .unknown)
-        #expect(ClaimRule(nil, relation, in: ClaimSurroundings(isLocal: true, hasLock: true)) == .watch)
+        for isWhole in [false, true] {
+            for (isLocal, hasLock) in [(false, false), (false, true), (true, false), (true, true)] {
+                let surroundings = ClaimSurroundings(isLocal: isLocal, hasLock: hasLock)
+                // A crash on this machine's own disk leaves a file without its bytes.
+                #expect(
+                    ClaimRule(nil, isWhole: isWhole, relation, in: surroundings)
+                        == (!isWhole && isLocal && hasLock ? .free : .watch))
+            }
+        }
     }
 }

@@ -143,14 +143,14 @@ import Testing
         for node in ["mkfifo", "mkdir"] {
             try run("rm", ["-rf", folder.path + "/lk.claims"])
             try run("mkdir", [folder.path + "/lk.claims"])
-            try run(node, [folder.path + "/lk.claims/0000000000000003"])
+            try run(node, [folder.path + "/lk.claims/lk.claim.0000000000000003"])
             #expect(throws: ClaimError.self) { _ = try take(plan(), waited: &waited) }
         }
         // What is no name of a claim does not count.
         try run("rm", ["-rf", folder.path + "/lk.claims"])
         try run("mkdir", [folder.path + "/lk.claims"])
         for name in ["0000000000000A03", "+000000000000003", "3", "ffffffffffffffffff", "-000000000000001"] {
-            try run("touch", ["--", folder.path + "/lk.claims/" + name])
+            try run("touch", ["--", folder.path + "/lk.claims/lk.claim." + name])
         }
         let claim = try #require(try take(plan(), waited: &waited))
         #expect(claim.epoch == 1 && waited == 0)

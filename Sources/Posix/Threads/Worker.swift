@@ -23,6 +23,17 @@ package final class Worker: Sendable {
         }
     }
 
+    /// Starts the thread as one that takes no signal, in a program whose signals end it or come to another thread.
+    package func startWithoutSignals(_ body: @escaping @Sendable () -> Void) throws(Errno) {
+        var all = sigset_t()
+        var mine = sigset_t()
+        unsafe sigfillset(&all)
+        // Inherited by the thread from its beginning on. Neither call can fail.
+        unsafe pthread_sigmask(SIG_SETMASK, &all, &mine)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &mine, nil) }
+        try start(body)
+    }
+
     /// Returns when the thread has ended; at once if none was started. Several threads may wait. Do not call it from
     /// the thread itself.
     package func join() {

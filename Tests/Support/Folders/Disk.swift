@@ -37,8 +37,9 @@ public enum Disk {
         try FileManager.default.destinationOfSymbolicLink(atPath: path)
     }
 
-    /// All files and folders below, relative, sorted.
+    /// All files and folders below, relative, sorted; but a vault's claims, to which each process adds that opens it.
     public static func tree(_ path: String) -> [String] {
-        (FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []).sorted()
+        (FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? [])
+            .filter { !$0.hasPrefix("lk.claims") }.sorted()
     }
 }
