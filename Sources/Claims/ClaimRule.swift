@@ -30,8 +30,8 @@ enum ClaimRule: Hashable {
 
     /// - Parameters:
     ///   - record: nil if the claim cannot be read: it is being made, or damaged.
-    ///   - isWhole: whether it has all its bytes. A process changes nothing before its claim has them, and before it has
-    ///     looked for the next one.
+    ///   - isWhole: whether it has all its bytes. A process changes nothing before its claim has them, nor before it
+    ///     has looked for the next one.
     init(_ record: ClaimRecord?, isWhole: Bool, _ relation: ClaimRelation, in surroundings: ClaimSurroundings) {
         guard let record else {
             // On a local disk, what a crash has left.

@@ -231,8 +231,8 @@ def config() -> Iterator[bytes]:
 
 TARGETS = {
     "block": block, "claim": claim, "config": config, "control": control, "device-key": device_key,
-    "directory": directory, "file": file, "header": header, "journal": journal, "keybag": keybag, "names": names, "policy": policy,
-    "recovery-key": recovery_key, "replay": replay,
+    "directory": directory, "file": file, "header": header, "journal": journal, "keybag": keybag, "names": names,
+    "policy": policy, "recovery-key": recovery_key, "replay": replay,
 }
 
 
