@@ -109,8 +109,8 @@ public struct VaultCreation: Sendable {
         }
     }
 
-    /// The lock's file is the last to go, and is removed once more after it was closed: some stores do not remove an
-    /// open file, and rclone makes it anew at the close.
+    /// The lock's file is the last to go, and is removed again after it was closed: some stores do not remove an open
+    /// file, and rclone makes a removed file anew when it hears of the close, which is a moment later.
     private static func takeAwayFiles(of folder: FreshFolder, _ held: HeldFolder? = nil) {
         let lock = folder.path.path.asFolder + BackingName.lock
         for name in [
@@ -121,9 +121,19 @@ public struct VaultCreation: Sendable {
         }
         _ = lock.unlink()
         held?.release()
-        let left = try? Descriptor.open(path: folder.path.path, O_RDONLY | O_DIRECTORY).entries()
-        // Other files are those of another process that has made a vault meanwhile.
-        if left?.map(\.name) == [Name(stringLiteral: BackingName.lock)] { _ = lock.unlink() }
+        let isLocal = (try? DirectoryStore(path: folder.path.path)).map { StoreKind(of: $0).isLocal } ?? true
+        for attempt in 0..<(isLocal ? 1 : 10) {
+            if attempt > 0 { usleep(50_000) }
+            let left = try? Descriptor.open(path: folder.path.path, O_RDONLY | O_DIRECTORY).entries().map(\.name)
+            // Other files are those of another process that has made a vault meanwhile.
+            guard let left, left.allSatisfy({ isPassing($0) }) else { return }
+            for name in left { _ = (folder.path.path.asFolder + Path(bytes: name.bytes)).unlink() }
+        }
+    }
+
+    /// Whether an attempt to make a vault leaves a file of this name behind.
+    private static func isPassing(_ name: Name) -> Bool {
+        name == Name(stringLiteral: BackingName.lock) || BackingName(name.bytes) == .temporary
     }
 
     private static func checkIsFree(_ path: Path, _ folder: FreshFolder) throws(Failure) {
