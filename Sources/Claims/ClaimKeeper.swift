@@ -13,17 +13,20 @@ final class ClaimKeeper: Sendable {
     private let isStopped = Atomic(false)
     private let isReleased = Atomic(false)
     private let worker = Worker()
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let hasEnded = Monitor(false)
     private let lost: @Sendable () -> Void
 
     /// - Parameter lost: called once, from the thread, when another process has taken the vault over.
     init(
-        _ record: ClaimRecord, in folder: ClaimFolder, _ times: ClaimTimes, lost: @escaping @Sendable () -> Void
+        _ record: ClaimRecord, in folder: ClaimFolder, _ times: ClaimTimes, isLocal: Bool,
+        lost: @escaping @Sendable () -> Void
     ) throws(Errno) {
         self.record = Mutex(record)
         self.folder = folder
         self.times = times
         self.lost = lost
-        lease = try Lease(patience: times.patience, of: folder.store)
+        lease = try Lease(patience: isLocal ? times.patience : nil)
     }
 
     /// Looks once, then starts the thread.
@@ -37,6 +40,10 @@ final class ClaimKeeper: Sendable {
     }
 
     private func run() {
+        defer {
+            hasEnded.withLock { $0 = true }
+            hasEnded.wakeAll()
+        }
         var isUnknown = false
         while !isStopped.load(ordering: .acquiring) {
             lease.pause(atMost: isUnknown ? times.interval / 4 : times.interval)
@@ -77,18 +84,30 @@ final class ClaimKeeper: Sendable {
         lease.extend(until: start + times.lease)
     }
 
-    /// Ends the thread.
-    func stop() {
+    /// Ends the thread; false if it hangs in the store. Then it is left to the end of the process.
+    @discardableResult
+    func stop() -> Bool {
         isStopped.store(true, ordering: .releasing)
         lease.stop()
+        let start = MonotonicClock.now
+        let limit = Duration.seconds(5)
+        guard hasEnded.wait(atMost: { start + limit - MonotonicClock.now }, { $0 ? () : nil }) != nil else {
+            return false
+        }
         worker.join()
+        return true
+    }
+
+    /// Stops for good, and leaves the claim as it is.
+    func leave() {
+        isReleased.store(true, ordering: .releasing)
+        stop()
     }
 
     /// Stops, and says in the claim that the work has ended. Everything that this process has written must be durable,
     /// or of no account.
     func release() {
-        stop()
-        guard !isReleased.exchange(true, ordering: .acquiringAndReleasing), !lease.isLost else { return }
+        guard !isReleased.exchange(true, ordering: .acquiringAndReleasing), stop(), !lease.isLost else { return }
         let released = record.withLock { record in
             record.state = .released
             record.renewals &+= 1

@@ -99,7 +99,7 @@ struct ClaimTaking {
     private func keep(
         _ record: ClaimRecord, tookOver: Bool, lost: @escaping @Sendable () -> Void
     ) throws(Errno) -> VaultClaim {
-        let keeper = try ClaimKeeper(record, in: folder, times, lost: lost)
+        let keeper = try ClaimKeeper(record, in: folder, times, isLocal: plan.isLocal, lost: lost)
         try keeper.start()
         return VaultClaim(keeper, epoch: record.epoch, tookOver: tookOver)
     }

@@ -7,20 +7,16 @@ final class Lease: Fence {
     /// Nanoseconds of the boot clock; 0 before the first look, and when the claim is lost.
     private let end = Atomic<Int64>(0)
     private let lost = Atomic(false)
-    private let patience: Duration
+    /// Nil on a store whose calls may wait as long as it takes: a wait for the claim is one of them.
+    private let patience: Duration?
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let waiting = Monitor(0)
     /// Makes the keeper look at once.
     private let wake: Wakeup
 
-    /// The store, if its hurries bound the wait too.
-    private let bounded: BoundedStore?
-
-    init(patience: Duration, of store: any Store) throws(Errno) {
+    init(patience: Duration?) throws(Errno) {
         self.patience = patience
-        bounded = store as? BoundedStore
         wake = try Wakeup()
-        bounded?.follow { [weak self] in self?.waiting.wakeAllForLimit() }
     }
 
     var isLost: Bool { lost.load(ordering: .relaxed) }
@@ -40,18 +36,12 @@ final class Lease: Fence {
             // Not ESTALE: the kernel would look the name up again, and a program would be told that it is gone.
             if isLost { throw .EIO }
             wake.signal()
-            let isDecided: Void? = waiting.wait(atMost: { self.left(since: start) }) { _ in
+            let isDecided: Void? = waiting.wait(atMost: { patience.map { start + $0 - MonotonicClock.now } }) { _ in
                 self.isValid || self.isLost ? () : nil
             }
             // The change is not made: as if the store had not answered to it.
             guard isDecided != nil else { throw .notAnswered }
         }
-    }
-
-    private func left(since start: Duration) -> Duration {
-        let left = start + patience - MonotonicClock.now
-        guard let hurried = bounded?.patience(since: start) else { return left }
-        return min(left, hurried)
     }
 
     /// The claim was seen to hold, by a look that began before `end` minus the lease.

@@ -63,6 +63,10 @@ public final class VaultClaim: Sendable {
     /// Ends the renewals, and tells others that the vault is free, unless it was lost. A second call does nothing.
     public func release() { keeper.release() }
 
+    /// Ends the renewals, and releases nothing: a change may still be on its way to the store, so that others have to
+    /// wait as for a machine that has died.
+    public func leave() { keeper.leave() }
+
     /// Guards the changes of the store.
     public var fence: any Fence { keeper.lease }
 

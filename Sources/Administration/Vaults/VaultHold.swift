@@ -37,6 +37,9 @@ public final class VaultHold: Sendable {
         self.store = claim.map { FencedStore(store, $0.fence) } ?? store
     }
 
+    /// Leaves the claim as it is when the vault is given back: a change may still be on its way to the store.
+    public func leaveClaim() { claim?.leave() }
+
     // Before the lock is given back: the next process has to find the claim released.
     deinit { claim?.release() }
 

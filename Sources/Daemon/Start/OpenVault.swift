@@ -16,7 +16,7 @@ import Vault
 /// A vault before it is mounted: held by this process, its keybag opened with the device key.
 struct OpenVault: Sendable {
     let store: any Store
-    /// The same without the claim, if it may hang.
+    /// The same, if it may hang.
     let bounded: BoundedStore?
     let hold: VaultHold
     let keybag: OpenKeybag
@@ -37,14 +37,16 @@ struct OpenVault: Sendable {
             default: throw .io(error, doing: "open \(configuration.vault)")
             }
         }
-        bounded = try Failure.makingThreads { () throws(Errno) in
-            // A local disk is not worth the way over another thread.
-            StoreKind(of: folder).isLocal ? nil : try BoundedStore(folder)
-        }
         let identifier = try OpenKeybag.inspect(folder).volume
         hold = try VaultHold(
-            bounded ?? folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
-        store = hold.store
+            folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
+        let held = hold.store
+        bounded = try Failure.makingThreads { () throws(Errno) in
+            // A local disk is not worth the way over another thread. The claim is asked behind that way, because a call
+            // may have waited for a thread.
+            StoreKind(of: folder).isLocal ? nil : try BoundedStore(held)
+        }
+        store = bounded ?? held
         storeFacts = StoreProbe.factsForMount(of: store, readOnly: configuration.readOnly)
         try storeFacts.refuse(unless: configuration.acceptsStoreRisk)
         deviceKeyPath = configuration.deviceKeyPath ?? DeviceKeyFile.defaultPath(for: identifier)

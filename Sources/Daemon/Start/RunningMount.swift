@@ -18,6 +18,8 @@ import Vault
 final class RunningMount: Sendable {
     /// Nil once the mount has ended. A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let hold: Mutex<VaultHold?>
+    /// The store, if it may hang.
+    private let bounded: BoundedStore?
     private let mount: VaultMount
     private let service: MountService
     private let server: ControlServer
@@ -26,10 +28,12 @@ final class RunningMount: Sendable {
     let storeWarnings: [String]
 
     private init(
-        hold: VaultHold, mount: VaultMount, service: MountService, server: ControlServer, log: Logger,
+        hold: VaultHold, bounded: BoundedStore?, mount: VaultMount, service: MountService, server: ControlServer,
+        log: Logger,
         storeWarnings: [String]
     ) {
         self.hold = Mutex(hold)
+        self.bounded = bounded
         self.mount = mount
         self.service = service
         self.server = server
@@ -114,7 +118,7 @@ final class RunningMount: Sendable {
             }
             reserved?.giveBack()
             return RunningMount(
-                hold: opened.hold, mount: mount, service: service, server: server, log: log,
+                hold: opened.hold, bounded: opened.bounded, mount: mount, service: service, server: server, log: log,
                 storeWarnings: opened.storeFacts.warnings.map(\.sentence))
         } catch {
             reserved?.giveBack()
@@ -175,7 +179,10 @@ final class RunningMount: Sendable {
         log.notice("unmounted")
         // In this order: a client takes the end of its connection for the end of the daemon, and may mount again at
         // once.
-        hold.withLock { $0 = nil }
+        hold.withLock { hold in
+            if bounded?.mayStillChange == true { hold?.leaveClaim() }
+            hold = nil
+        }
         service.waitForUnmounts()
         server.stop()
     }

@@ -33,14 +33,11 @@ public final class BoundedStore: Store {
     /// Ends a hurry. Calls that were given up stay so.
     public func finish(_ hurry: Hurry) { calls.finish(hurry) }
 
-    /// How much longer a wait that began at `start` of the monotonic clock may last; nil for as long as it takes.
-    package func patience(since start: Duration) -> Duration? { calls.patience(since: start) }
-
-    /// Has a wait follow the hurries that is not for a call: `wake` is called when one begins, and may not block.
-    package func follow(_ wake: @escaping @Sendable () -> Void) { calls.follow(wake) }
-
     /// How many calls were given up so far.
     public var givenUpCount: Int { calls.givenUpCount }
+
+    /// Whether a call that was given up can still change the store.
+    public var mayStillChange: Bool { calls.mayStillChange }
 
     /// Returns when no call that was given up can change the store any more. In a hurry to end the process it returns
     /// after a while, and the process must end: the kernel keeps its locks until the store has answered.

@@ -16,8 +16,6 @@ final class StoreCalls: Sendable {
     private let hurries = Hurries()
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Monitor(State())
-    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let followers = Mutex<[@Sendable () -> Void]>([])
     /// `State.givenUp` is not empty: then a call has to look at it.
     private let hasGivenUp = Atomic(false)
 
@@ -70,15 +68,11 @@ final class StoreCalls: Sendable {
         hurries.begin(hurry)
         for call in state.withLock({ Array($0.awaited.values) }) { call.wakeForLimit() }
         state.wakeAllForLimit()
-        for wake in followers.withLock({ $0 }) { wake() }
     }
 
-    /// Has a wait that is not for a call follow the hurries too: `wake` is called when one begins.
-    func follow(_ wake: @escaping @Sendable () -> Void) { followers.withLock { $0.append(wake) } }
-
-    func patience(since start: Duration) -> Duration? { hurries.patience(since: start) }
-
     func finish(_ hurry: Hurry) { hurries.finish(hurry) }
+
+    var mayStillChange: Bool { state.withLock { $0.givenUp.mayChange } }
 
     /// How many calls were given up so far.
     var givenUpCount: Int { state.withLock { $0.givenUp.total } }
