@@ -6,7 +6,8 @@ import Testing
 /// The kernel repeats a call that was answered ESTALE, once.
 @Suite struct StaleAnswersTests {
     private let answers = StaleAnswers()
-    private let lookup = StaleAnswers.Call(thread: 7, opcode: 1)
+    private let lookup = StaleAnswers.Call(thread: 7, opcode: 1, name: 5)
+    private let otherLookup = StaleAnswers.Call(thread: 7, opcode: 1, name: 6)
     private let getattr = StaleAnswers.Call(thread: 7, opcode: 3)
     private let setattr = StaleAnswers.Call(thread: 7, opcode: 4)
     private let getxattr = StaleAnswers.Call(thread: 7, opcode: 22)
@@ -36,6 +37,37 @@ import Testing
         #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
         #expect(answers.answer(to: lookup, .ENOENT) == .ENOENT)
         #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+    }
+
+    /// The kernel has kept the name. The LOOKUP that is to confirm it finds nothing, so the kernel sends another, in
+    /// the same call.
+    @Test func aNameThatIsGoneAndBackIsStillTheRepeatedCall() {
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: lookup, .ENOENT) == .ENOENT)
+        answers.succeeded(lookup)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ENOENT)
+    }
+
+    @Test func anotherNameIsAnotherCall() {
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: lookup, .ENOENT) == .ENOENT)
+        answers.succeeded(otherLookup)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+    }
+
+    @Test func aNameThatIsMissingTwiceEndsTheCall() {
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+        #expect(answers.answer(to: lookup, .ENOENT) == .ENOENT)
+        #expect(answers.answer(to: lookup, .ENOENT) == .ENOENT)
+        answers.succeeded(lookup)
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+    }
+
+    /// Pages that the kernel reads ahead or writes back, and files that it closes, are no sign that the call is over.
+    @Test(arguments: [15, 16, 18, 29]) func whatComesInBetweenChangesNothing(opcode: UInt32) {
+        #expect(answers.answer(to: setattr, .ESTALE) == .ESTALE)
+        answers.succeeded(StaleAnswers.Call(thread: 7, opcode: opcode))
+        #expect(answers.answer(to: setattr, .ESTALE) == .ENOENT)
     }
 
     @Test func threadsAndOtherErrorsAreToldApart() {

@@ -15,6 +15,8 @@ struct lk_fuse_worker {
     uint32_t opcode;
     /// The setxattr_flags of the extended struct fuse_setxattr_in.
     uint32_t attribute_flags;
+    /// A hash of the folder and the name of a LOOKUP; 0 where StaleAnswers has no use for it.
+    long name;
 };
 
 /// Since protocol 7.39, which this header may be older than.

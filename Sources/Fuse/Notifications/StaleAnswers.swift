@@ -14,6 +14,8 @@ final class StaleAnswers: Sendable {
     struct Call: Sendable {
         let thread: Int32
         let opcode: UInt32
+        /// A hash of what a LOOKUP asks for; 0 in other requests, and if no thread is expected to repeat a call.
+        var name: Int = 0
 
         /// Requests that the kernel sends while it walks a path: the request that the system call is about follows.
         private static let underWay: Set<UInt32> = [
@@ -21,48 +23,74 @@ final class StaleAnswers: Sendable {
             UInt32(LK_FUSE_STATX),
         ]
 
-        /// Whether an answer other than ESTALE ends the system call.
-        func endsCall(failing: Bool) -> Bool {
-            failing && opcode == FUSE_LOOKUP.rawValue || !Self.underWay.contains(opcode)
+        /// Requests that the kernel also sends for a thread that is in another system call meanwhile: it reads ahead,
+        /// writes pages back and closes files.
+        private static let inBackground: Set<UInt32> = [
+            FUSE_READ.rawValue, FUSE_WRITE.rawValue, FUSE_RELEASE.rawValue, FUSE_RELEASEDIR.rawValue,
+        ]
+
+        var isLookup: Bool { opcode == FUSE_LOOKUP.rawValue }
+        var isInBackground: Bool { Self.inBackground.contains(opcode) }
+        var isUnderWay: Bool { Self.underWay.contains(opcode) }
+    }
+
+    /// A thread that was answered ESTALE, and what it has asked since.
+    private struct Repeating {
+        let thread: Int32
+        /// The name that a LOOKUP did not find. If that LOOKUP was to confirm a name that the kernel had kept, the
+        /// kernel looks it up once more, in the same system call. Otherwise the call has ended.
+        var missing: Int?
+
+        /// Whether `call` can belong to the repeated system call.
+        func covers(_ call: Call) -> Bool {
+            missing.map { call.isLookup && call.name == $0 } ?? true
         }
     }
 
     /// The bound of the list: threads that never repeat their call leave their entries behind.
     static let most = 256
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let threads = Mutex<[Int32]>([])
+    private let threads = Mutex<[Repeating]>([])
     /// The number of entries. It is almost always 0, and then no thread takes the lock.
     private let count = Atomic<Int>(0)
+
+    /// Whether a thread may repeat its call.
+    var isAsked: Bool { count.load(ordering: .acquiring) != 0 }
 
     /// The error to answer instead of `error`.
     func answer(to call: Call, _ error: Errno) -> Errno {
         guard error == .ESTALE else {
-            if isAsked, call.endsCall(failing: true) { forget(call.thread) }
+            note(call, failing: true)
             return error
         }
         return change { threads in
-            if let index = threads.firstIndex(of: call.thread) {
-                threads.remove(at: index)
+            if let index = threads.firstIndex(where: { $0.thread == call.thread }),
+                threads.remove(at: index).covers(call)
+            {
                 return .ENOENT
             }
             if threads.count == Self.most { threads.removeFirst() }
-            threads.append(call.thread)
+            threads.append(Repeating(thread: call.thread))
             return .ESTALE
         }
     }
 
     /// The request was answered without an error.
-    func succeeded(_ call: Call) {
-        if isAsked, call.endsCall(failing: false) { forget(call.thread) }
+    func succeeded(_ call: Call) { note(call, failing: false) }
+
+    private func note(_ call: Call, failing: Bool) {
+        guard isAsked, !call.isInBackground else { return }
+        change { threads in
+            guard let index = threads.firstIndex(where: { $0.thread == call.thread }) else { return }
+            if !call.isUnderWay || !threads[index].covers(call) || failing && threads[index].missing != nil {
+                threads.remove(at: index)
+            } else if call.isLookup {
+                threads[index].missing = failing ? call.name : nil
+            }
+        }
     }
 
-    private var isAsked: Bool { count.load(ordering: .acquiring) != 0 }
-
-    private func forget(_ thread: Int32) {
-        change { $0.removeAll { $0 == thread } }
-    }
-
-    private func change<Result: Sendable>(_ body: (inout [Int32]) -> Result) -> Result {
+    private func change<Result: Sendable>(_ body: (inout [Repeating]) -> Result) -> Result {
         threads.withLock { threads in
             defer { count.store(threads.count, ordering: .releasing) }
             return body(&threads)

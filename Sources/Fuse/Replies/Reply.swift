@@ -21,7 +21,8 @@ public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     /// Must be called on the thread that received the request.
     init(_ request: fuse_req_t, limit: Int = 0) {
         unsafe self.request = request
-        call = StaleAnswers.Call(thread: unsafe fuse_req_ctx(request).pointee.pid, opcode: Session.currentOpcode)
+        call = StaleAnswers.Call(
+            thread: unsafe fuse_req_ctx(request).pointee.pid, opcode: Session.currentOpcode, name: Session.currentName)
         self.limit = limit
     }
 

@@ -12,7 +12,15 @@ extension Session {
         guard let bytes = unsafe buffer.mem, unsafe buffer.size >= MemoryLayout<fuse_in_header>.size else { return }
         var header = unsafe bytes.loadUnaligned(as: fuse_in_header.self)
         unsafe worker.opcode = header.opcode
+        unsafe worker.name = 0
         switch header.opcode {
+        case FUSE_LOOKUP.rawValue where stale.isAsked:
+            var hasher = Hasher()
+            hasher.combine(header.nodeid)
+            let size = MemoryLayout<fuse_in_header>.size
+            unsafe hasher.combine(bytes: UnsafeRawBufferPointer(start: bytes + size, count: buffer.size - size))
+            unsafe worker.name = hasher.finalize()
+            return
         case FUSE_TMPFILE.rawValue: header.opcode = FUSE_CREATE.rawValue
         case UInt32(LK_FUSE_STATX): header.opcode = FUSE_GETATTR.rawValue
         case FUSE_SETXATTR.rawValue where isAttributeExtended:
@@ -37,4 +45,7 @@ extension Session {
 
     /// The opcode of the request that this worker handles, as the kernel sent it.
     static var currentOpcode: UInt32 { unsafe lk_fuse_current_worker()?.pointee.opcode ?? 0 }
+
+    /// What the LOOKUP that this worker handles asks for, as a hash.
+    static var currentName: Int { unsafe lk_fuse_current_worker()?.pointee.name ?? 0 }
 }
