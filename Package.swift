@@ -268,6 +268,9 @@ let package = Package(
                 subprocess, "latchkey", "letterbox", "load", "passthrough", "probe", "protected", "recorder", "scale",
                 "stress", "writer",
             ],
-            exclude: ["Acts", "Completion/drive.py", "Fsck/Golden", "Hostile/use.py", "Machines/scenes.py"]),
+            exclude: [
+                "Acts", "Completion/drive.py", "Fsck/Golden", "Hostile/use.py", "Machines/scenes.py",
+                "OrdinaryUse/handles.py",
+            ]),
     ] + fuzzing
 )

@@ -80,6 +80,7 @@ public final class ProtectedMount: Sendable {
         do throws(Errno) {
             try fileSystem.parked.start()
             try fileSystem.late.start()
+            try fileSystem.handles.start()
             try checkpointer.start()
             try rotator.start()
             try session.start(threads: threads)
@@ -99,6 +100,7 @@ public final class ProtectedMount: Sendable {
         rotator.stop()
         fileSystem.parked.stop()
         fileSystem.late.stop()
+        fileSystem.handles.stop()
         checkpointer.stop()
         do throws(VaultError) { try fileSystem.vault.close() } catch {
             // Nothing is lost: the next mount recovers it from the journal.

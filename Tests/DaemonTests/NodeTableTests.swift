@@ -12,7 +12,7 @@ import Testing
     /// wait for the node.
     @Test func neverWaitsForANode() throws {
         let status = try Descriptor.open(path: "/", O_RDONLY | O_DIRECTORY).status()
-        let root = Node(id: .root, backing: BackingInode(status), identity: .other(nil))
+        let root = Node(root: BackingInode(status), identity: .other(nil))
         let table = NodeTable(root: root)
         let other = try Descriptor.open(path: "/proc", O_RDONLY | O_DIRECTORY).status()
         let node = table.look(up: BackingInode(other), .other(nil))
@@ -30,7 +30,7 @@ import Testing
 
     private func table() throws -> NodeTable {
         let status = try Descriptor.open(path: "/", O_RDONLY | O_DIRECTORY).status()
-        return NodeTable(root: Node(id: .root, backing: BackingInode(status), identity: .other(nil)))
+        return NodeTable(root: Node(root: BackingInode(status), identity: .other(nil)))
     }
 
     private func node(_ inode: Int, in table: NodeTable) -> Node {

@@ -143,9 +143,14 @@ class Machine:
         self.collector.start()
 
     def contents(self) -> list[str]:
+        """The lines of the file, if there is one; raises RuntimeError if it cannot be read."""
         found = subprocess.run(
             self.command("cat", str(self.point / "file")), capture_output=True, text=True, timeout=60)
-        return found.stdout.split("\n") if found.returncode == 0 else []
+        if "No such file" in found.stderr:
+            return []
+        if found.returncode != 0:
+            raise RuntimeError(f"{self.name} cannot read: {found.stderr.strip()}; its daemon said: {self.log_text()}")
+        return found.stdout.split("\n")
 
     def signal_daemon(self, number: int) -> None:
         for process in [self.daemon.pid] + children(self.daemon.pid):

@@ -38,6 +38,9 @@ public struct Identifier<Kind>: Hashable, Sendable {
         bytes.store(second, at: offset + 8)
     }
 
+    /// The first 8 bytes as a number.
+    public var firstHalf: UInt64 { first }
+
     /// Lends the 16 bytes to `body` without an allocation.
     public func withBytes<Result, Failure>(
         _ body: (RawSpan) throws(Failure) -> Result

@@ -10,6 +10,9 @@ extension FileSystem {
         reply.fail(.ENOSYS)
     }
 
+    public func lookupHandle(_ request: Request, _ node: NodeID, reply: consuming Reply<Entry>) { reply.fail(.ENOENT) }
+    public func lookupParent(_ request: Request, _ node: NodeID, reply: consuming Reply<Entry>) { reply.fail(.ENOENT) }
+
     public func getattr(_ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<Attributes>) {
         reply.fail(.ENOSYS)
     }

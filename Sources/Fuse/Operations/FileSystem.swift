@@ -22,6 +22,11 @@ public protocol FileSystem: AnyObject, Sendable {
     func interrupted()
 
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Entry>)
+    /// Finds a node again that the kernel knows by a file handle alone. It may be of an earlier mount. The entry must
+    /// have the same number. Source: fuse_get_dentry in fs/fuse/inode.c.
+    func lookupHandle(_ request: Request, _ node: NodeID, reply: consuming Reply<Entry>)
+    /// Finds the directory that has an entry for the node. Source: fuse_get_parent in fs/fuse/inode.c.
+    func lookupParent(_ request: Request, _ node: NodeID, reply: consuming Reply<Entry>)
     /// Undoes `count` lookups of a node. Has no answer.
     func forget(_ node: NodeID, count: UInt64)
     /// `handle` is present if the kernel itself asks through a handle, for instance to find the end of a file; stat(2)

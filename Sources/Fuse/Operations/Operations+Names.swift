@@ -8,8 +8,16 @@ extension Session {
         unsafe table.lookup = { request, parent, name in
             let session = unsafe Session.of(request!)
             let reply: Reply<Entry> = unsafe session.reply(request!)
+            let node = NodeID(rawValue: parent)
+            // Only for file handles; in a path, the kernel resolves both itself.
+            if unsafe strcmp(name!, ".") == 0 {
+                return session.fileSystem.lookupHandle(unsafe Request(request!), node, reply: reply)
+            }
+            if unsafe strcmp(name!, "..") == 0 {
+                return session.fileSystem.lookupParent(unsafe Request(request!), node, reply: reply)
+            }
             guard let name = unsafe Name(name!) else { return reply.fail(.ENAMETOOLONG) }
-            session.fileSystem.lookup(unsafe Request(request!), name, in: NodeID(rawValue: parent), reply: reply)
+            session.fileSystem.lookup(unsafe Request(request!), name, in: node, reply: reply)
         }
         unsafe table.mknod = { request, parent, name, mode, device in
             let session = unsafe Session.of(request!)

@@ -7,7 +7,8 @@ extension Session {
     func negotiate(_ connection: UnsafeMutablePointer<fuse_conn_info>) {
         let offered = unsafe connection.pointee.capable
         var wanted = UInt32(FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC)
-        wanted |= UInt32(FUSE_CAP_PARALLEL_DIROPS)
+        // Export: nodes can be found again by file handles.
+        wanted |= UInt32(FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_EXPORT_SUPPORT)
         switch configuration.cachedContents {
         // Not AUTO_INVAL_DATA, libfuse's default: it drops a file's pages whenever our own write has changed its mtime.
         case .kept: wanted |= UInt32(FUSE_CAP_EXPLICIT_INVAL_DATA)

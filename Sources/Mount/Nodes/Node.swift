@@ -9,7 +9,9 @@ import Vault
 /// There may be millions, so a node fits into 120 bytes, the usable part of a malloc(3) block of 128. The order of the
 /// stored properties matters.
 final class Node: Sendable {
-    let id: NodeID
+    /// In the node table, and a count if the number is temporary; 0 if it is persistent, and that of the root too.
+    let slot: UInt32
+    private let made: UInt32
     private let inode: UInt64
     let identity: Identity
     /// For threads that must not wait for the state: under its lock, files are opened and checkpointed, and the table
@@ -37,12 +39,26 @@ final class Node: Sendable {
         var handles: Int
     }
 
-    init(id: NodeID, backing: BackingInode, identity: Identity) {
-        self.id = id
+    /// - Parameter made: other than 0 for a temporary number.
+    init(slot: UInt32, made: UInt32, backing: BackingInode, identity: Identity) {
+        self.slot = slot
+        self.made = made
         self.identity = identity
         inode = backing.inode
         device = backing.device
         state = Mutex(State())
+    }
+
+    /// The root of a node table, which has its first slot.
+    convenience init(root: BackingInode, identity: Identity) {
+        self.init(slot: Self.rootSlot, made: 0, backing: root, identity: identity)
+    }
+
+    private static let rootSlot: UInt32 = 1
+
+    var id: NodeID {
+        if made != 0 { return NodeID(temporary: made, slot: slot) }
+        return slot == Self.rootSlot ? .root : NodeID(persistent: inode, identity)
     }
 
     var backing: BackingInode { BackingInode(inode: inode, device: device) }
@@ -114,7 +130,7 @@ struct BackingInode: Hashable, Sendable {
         self.init(inode: status.inode, device: UInt32(truncatingIfNeeded: status.device))
     }
 
-    fileprivate init(inode: UInt64, device: UInt32) {
+    init(inode: UInt64, device: UInt32) {
         self.inode = inode
         self.device = device
     }

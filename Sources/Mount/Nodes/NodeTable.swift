@@ -13,39 +13,86 @@ final class NodeTable: Sendable {
         var slots = NodeSlots()
         /// The newest node of each backing inode.
         var byInode = InodeIndex()
+        /// The slots of nodes with a persistent number to which `byInode` does not lead: another object has the inode
+        /// by now, or none has it, or the number has a hash of it.
+        var others: [NodeID: UInt32] = [:]
         var made: UInt32 = 0
+        /// The folder of each node that was found by a file handle: the kernel may not know it, and a folder has one
+        /// node only as long as that is in the table.
+        var heldFolders: [NodeID: NodeID] = [:]
+        let rootDevice: UInt32
 
-        /// The node for a number of the kernel's, and its slot.
-        func find(_ id: NodeID) -> (node: Node, number: UInt32)? {
-            let number = id.slot
-            guard let node = slots[number], node.id == id else { return nil }
-            return (node, number)
+        /// The node for a number of the kernel's.
+        func find(_ id: NodeID) -> Node? {
+            let slot: UInt32
+            if id == .root {
+                slot = 1
+            } else if id.isTemporary {
+                slot = id.slot
+            } else {
+                guard let key = InodeKey(id) else { return nil }
+                let inode = BackingInode(inode: key.rawValue, device: rootDevice)
+                if let node = byInode.node(of: inode, slots), node.id == id { return node }
+                guard let other = others[id] else { return nil }
+                slot = other
+            }
+            guard let node = slots[slot], node.id == id else { return nil }
+            return node
+        }
+
+        mutating func add(_ inode: BackingInode, _ identity: Node.Identity) -> Node {
+            let id = NodeID(persistent: inode.inode, identity)
+            let isFree = inode.device == rootDevice && id.rawValue > NodeID.root.rawValue && find(id) == nil
+            if !isFree { made = max(made &+ 1 & 0x7fff_ffff, 1) }
+            let node = slots.add { Node(slot: $0, made: isFree ? 0 : made, backing: inode, identity: identity) }
+            slots[lookupsOf: node.slot] = 1
+            if let old = byInode.node(of: inode, slots) { displace(old) }
+            byInode.insert(node.slot, of: inode, slots)
+            if isFree, InodeKey(inode.inode).rawValue != inode.inode { others[id] = node.slot }
+            return node
+        }
+
+        /// `byInode` no longer leads to the node.
+        private mutating func displace(_ node: Node) {
+            if !node.id.isTemporary, node.id != .root { others[node.id] = node.slot }
         }
 
         mutating func remove(_ node: Node) -> Node? {
-            forget(node.backing, of: node)
-            return slots.remove(node.id.slot)
+            if byInode.node(of: node.backing, slots) === node { byInode.remove(node.backing, slots) }
+            if !others.isEmpty, others[node.id] == node.slot { others[node.id] = nil }
+            return slots.remove(node.slot)
         }
 
-        mutating func forget(_ inode: BackingInode, of node: Node) {
-            if byInode.node(of: inode, slots) === node { byInode.remove(inode, slots) }
+        /// Undoes the lookup that a removed node held; returns the folder.
+        mutating func releaseFolder(of id: NodeID) -> Node? {
+            guard !heldFolders.isEmpty, let folder = heldFolders.removeValue(forKey: id), folder != .root,
+                let node = find(folder)
+            else { return nil }
+            slots[lookupsOf: node.slot] -= min(1, slots[lookupsOf: node.slot])
+            return node
+        }
+
+        mutating func unlink(_ node: Node) {
+            guard byInode.node(of: node.backing, slots) === node else { return }
+            byInode.remove(node.backing, slots)
+            displace(node)
         }
     }
 
     init(root: Node) {
         precondition(root.id == .root)
         self.root = root
-        var state = State()
-        // The root has the first number, as the kernel expects.
+        var state = State(rootDevice: root.backing.device)
+        // The root has the first slot, as its number says.
         _ = state.slots.add { _ in root }
-        state.slots[lookupsOf: root.id.slot] = 1
-        state.byInode.insert(root.id.slot, of: root.backing, state.slots)
+        state.slots[lookupsOf: root.slot] = 1
+        state.byInode.insert(root.slot, of: root.backing, state.slots)
         self.state = Mutex(state)
     }
 
     /// The node of a number; nil for a forgotten one, which the kernel does not use.
     subscript(id: NodeID) -> Node? {
-        state.withLock { $0.find(id)?.node }
+        state.withLock { $0.find(id) }
     }
 
     subscript(inode: BackingInode) -> Node? {
@@ -56,46 +103,75 @@ final class NodeTable: Sendable {
     func look(up inode: BackingInode, _ identity: Node.Identity) -> Node {
         state.withLock { state in
             if let node = state.byInode.node(of: inode, state.slots), node.identity == identity {
-                state.slots[lookupsOf: node.id.slot] += 1
+                state.slots[lookupsOf: node.slot] += 1
                 return node
             }
-            state.made &+= 1
-            let made = state.made
-            let node = state.slots.add { Node(id: NodeID(slot: $0, made: made), backing: inode, identity: identity) }
-            state.slots[lookupsOf: node.id.slot] = 1
-            state.byInode.insert(node.id.slot, of: inode, state.slots)
+            return state.add(inode, identity)
+        }
+    }
+
+    /// Counts a lookup of a number; nil if its node is forgotten.
+    func look(up id: NodeID) -> Node? {
+        state.withLock { state in
+            guard let node = state.find(id) else { return nil }
+            state.slots[lookupsOf: node.slot] += 1
             return node
         }
     }
 
+    /// Counts a lookup of the folder that has an inode; nil if there is none, or no node for it.
+    func look(upFolder inode: InodeKey) -> Node? {
+        state.withLock { state in
+            let inode = BackingInode(inode: inode.rawValue, device: state.rootDevice)
+            guard let node = state.byInode.node(of: inode, state.slots), node.isDirectory else { return nil }
+            state.slots[lookupsOf: node.slot] += 1
+            return node
+        }
+    }
+
+    /// Takes over a counted lookup of a folder: it is undone when the node of an entry in that folder is forgotten.
+    func hold(_ folder: Node, for node: Node) {
+        let isHeld = state.withLock { state in
+            guard state.heldFolders[node.id] == nil else { return false }
+            state.heldFolders[node.id] = folder.id
+            return true
+        }
+        if !isHeld { forget(folder.id, count: 1) }
+    }
+
     /// Undoes `count` lookups; the last one removes the node. Returns the node if its file is still open.
     @discardableResult func forget(_ id: NodeID, count: UInt64) -> Node? {
-        let (gone, open): (Node?, Node?) = state.withLock { state in
-            guard id != .root, let (node, number) = state.find(id) else { return (nil, nil) }
-            state.slots[lookupsOf: number] -= min(count, state.slots[lookupsOf: number])
-            guard state.slots[lookupsOf: number] == 0 else { return (nil, nil) }
-            // The RELEASE of a file and the FORGET of its inode may arrive in either order.
-            guard !node.isOpen else { return (nil, node) }
-            return (state.remove(node), nil)
+        remove(id) { state, node in
+            state.slots[lookupsOf: node.slot] -= min(count, state.slots[lookupsOf: node.slot])
+        }
+    }
+
+    /// Removes a node that the kernel has forgotten already, once its file is closed.
+    func closed(_ node: Node) { _ = remove(node.id) { _, _ in } }
+
+    /// Removes a node that has no lookups after `body`, unless its file is open: the RELEASE of a file and the FORGET
+    /// of its inode may arrive in either order. Then it returns the node.
+    private func remove(_ id: NodeID, _ body: (inout State, Node) -> Void) -> Node? {
+        var gone: [Node] = []
+        let open: Node? = state.withLock { state in
+            guard id != .root, let node = state.find(id) else { return nil }
+            body(&state, node)
+            var next: Node? = node
+            while let node = next, state.slots[lookupsOf: node.slot] == 0 {
+                if node.isOpen { return node }
+                if let removed = state.remove(node) { gone.append(removed) }
+                next = state.releaseFolder(of: node.id)
+            }
+            return nil
         }
         // Outside of the lock: this may free the nodes above too.
         withExtendedLifetime(gone) {}
         return open
     }
 
-    /// Removes a node that the kernel has forgotten already, once its file is closed.
-    func closed(_ node: Node) {
-        let gone: Node? = state.withLock { state in
-            guard state.find(node.id) != nil, state.slots[lookupsOf: node.id.slot] == 0 else { return nil }
-            guard !node.isOpen else { return nil }
-            return state.remove(node)
-        }
-        withExtendedLifetime(gone) {}
-    }
-
     /// The backing inode is gone, and its number may come back as another file.
     func unlinked(_ node: Node) {
-        state.withLock { $0.forget(node.backing, of: node) }
+        state.withLock { $0.unlink(node) }
     }
 
     /// All present nodes.
@@ -114,13 +190,4 @@ final class NodeTable: Sendable {
     }
 
     var count: Int { state.withLock { $0.slots.count } }
-}
-
-extension NodeID {
-    /// Unique for ever: a slot's number, and a count of the nodes made so far.
-    fileprivate init(slot: UInt32, made: UInt32) {
-        self.init(rawValue: UInt64(made) << 32 | UInt64(slot))
-    }
-
-    fileprivate var slot: UInt32 { UInt32(truncatingIfNeeded: rawValue) }
 }

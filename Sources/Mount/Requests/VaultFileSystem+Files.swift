@@ -148,10 +148,7 @@ extension VaultFileSystem {
             // Under the same lock: an eviction wipes the key of a file of class B that has no handle.
             return opening.map { addHandle(to: node, file, $0.flags, $0.share, isNew: true, in: &state) }
         }
-        let entry = Fuse.Entry(
-            node: node.id, status: node.shown(status), attributeTimeout: timeout(for: protectionClass),
-            entryTimeout: Self.timeout)
-        return (entry, node, opened)
+        return (Fuse.Entry(node, node.shown(status), timeout: timeout(for: protectionClass)), node, opened)
     }
 
     /// Turns a user of the file into a handle. Needs the node's state.

@@ -203,6 +203,7 @@ extension VaultFileSystem {
             } else {
                 try link(nil)
             }
+            moves.add(1, ordering: .releasing)
             let location = Location(parent: newParent, name: newName)
             return instantiate(try vault.lookup(newName, in: newDirectory), at: location).0
         }

@@ -212,9 +212,7 @@ extension VaultFileSystem {
             node = nodes.look(up: inode, .other(entry.status.kind))
         }
         node.add(location)
-        let answer = Fuse.Entry(
-            node: node.id, status: entry.status, attributeTimeout: Self.timeout, entryTimeout: Self.timeout)
-        return (answer, node)
+        return (Fuse.Entry(node, entry.status, timeout: Self.timeout), node)
     }
 
     private func instantiate(
@@ -237,10 +235,7 @@ extension VaultFileSystem {
         node.add(location)
         var status = status
         status.size = Int64(current.length)
-        let answer = Fuse.Entry(
-            node: node.id, status: status, attributeTimeout: timeout(for: current.protectionClass),
-            entryTimeout: Self.timeout)
-        return (answer, node)
+        return (Fuse.Entry(node, status, timeout: timeout(for: current.protectionClass)), node)
     }
 
     /// While contents are locked, the length that lseek(2) finds through a handle is locked too: the kernel must ask

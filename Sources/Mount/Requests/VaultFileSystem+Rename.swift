@@ -26,6 +26,7 @@ extension VaultFileSystem {
                 return true
             }
             if !isShared { try tree.withExclusive(perform) }
+            moves.add(1, ordering: .releasing)
         }
     }
 

@@ -20,6 +20,13 @@ final class VaultFileSystem: Sendable {
     /// Shared by requests that go from a node to its backing file by names; exclusive while a directory moves, or while
     /// an object that is found by its name alone loses a name. Lock order: docs/ARCHITECTURE.md.
     let tree = ReadWriteLock()
+    /// Looks for nodes that the kernel knows by a file handle alone.
+    let handles = WorkQueue()
+    let parents = ParentIndex()
+    /// The session has ended: nothing is looked for any more.
+    let isEnding = Atomic(false)
+    /// How many names have come or moved: a walk through the vault may have missed them.
+    let moves = Atomic(0)
     /// The mount has no noatime option.
     let keepsAccessTimes: Bool
     /// The mount was remounted read-only: access times are not kept, and no file gets new keys.
@@ -50,7 +57,7 @@ final class VaultFileSystem: Sendable {
         self.enforcesLists = enforcesLists
         let root = try vault.openRoot()
         let node = Node(
-            id: .root, backing: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))
+            root: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))
         node.state.withLock { $0.directory = root }
         nodes = NodeTable(root: node)
         gates = ClassGates(servesReads: whenLocked.isFreeze) { vault.canOpen($0) }
@@ -113,6 +120,7 @@ extension VaultFileSystem: FileSystem {
 
     /// The kernel has not closed files that are still open: persists their lengths. All keys go with the process.
     func destroyed() {
+        isEnding.store(true, ordering: .relaxed)
         parked.close()
         for node in nodes.open {
             guard let file = node.state.withLock({ $0.file?.file }) else { continue }

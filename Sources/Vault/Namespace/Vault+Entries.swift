@@ -145,11 +145,15 @@ extension Vault {
     }
 
     /// The entries of the directory, in the store's order, without foreign names and orphans.
-    public func entries(of directory: Directory) throws(VaultError) -> [ListedEntry] {
+    ///
+    /// - Parameter isWanted: of an entry's inode number; the others are left out.
+    public func entries(
+        of directory: Directory, where isWanted: (UInt64) -> Bool = { _ in true }
+    ) throws(VaultError) -> [ListedEntry] {
         let entries = try backingEntries(of: directory.descriptor)
         let tombstones = tombstones(in: directory.descriptor)
         return entries.compactMap { entry in
-            guard !isHidden(entry.name, in: directory) else { return nil }
+            guard isWanted(entry.inode), !isHidden(entry.name, in: directory) else { return nil }
             return plainName(of: tombstones[entry.name] ?? entry.name, in: directory).map {
                 ListedEntry(name: $0, stored: entry.name, inode: entry.inode, kind: entry.kind)
             }
