@@ -270,7 +270,7 @@ let package = Package(
             ],
             exclude: [
                 "Acts", "Completion/drive.py", "Fsck/Golden", "Hostile/use.py", "Machines/scenes.py",
-                "OrdinaryUse/handles.py",
+                "OrdinaryUse/handles.py", "System/nfs.sh",
             ]),
     ] + fuzzing
 )

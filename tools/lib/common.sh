@@ -122,7 +122,7 @@ need_to_build() {
 need_to_test() {
     need_to_build
     need_packages attr acl libcap2-bin libfido2-1 e2fsprogs openssl sqlite3 rclone restic rsync strace swtpm tar
-    need_packages sshfs openssh-sftp-server
+    need_packages sshfs openssh-sftp-server nfs-ganesha nfs-ganesha-vfs libnfs-utils rpcbind
     need_packages bash-completion fish mandoc zsh
     need_packages dbus-daemon libglib2.0-bin python3-dbusmock systemd
     need_packages pinentry-gtk2 x11-xserver-utils xdotool xss-lock xvfb
