@@ -35,6 +35,7 @@ from vectors.keybags import keybag_vectors
 from vectors.parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors,
                            subkey_vectors, symlink_vectors, wrap_vectors, xattr_vectors)
 from vectors.sealing import TOOLS, VECTORS
+from vectors.sidecars import check_sidecars, sidecar_vectors
 from vectors.summaries import summary_vectors
 from vectors.vaults import vault_vectors
 
@@ -42,7 +43,8 @@ FILES = {
     "base64url": base64_vectors, "blocks": block_vectors, "claims": claim_vectors,
     "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
-    "names": name_vectors, "recovery": recovery_vectors, "subkeys": subkey_vectors, "summaries": summary_vectors,
+    "names": name_vectors, "recovery": recovery_vectors, "sidecars": sidecar_vectors, "subkeys": subkey_vectors,
+    "summaries": summary_vectors,
     "symlinks": symlink_vectors, "vault": vault_vectors, "wraps": wrap_vectors, "xattrs": xattr_vectors,
 }
 
@@ -68,6 +70,7 @@ def check() -> int:
         failures.append("the worked example in docs/FORMAT.md is not what tools/make-vectors.py --example prints")
     check_refusals(failures)
     check_attributes(failures)
+    check_sidecars(failures)
     check_headers(failures)
     check_summaries(failures)
     check_journal(failures)

@@ -605,6 +605,41 @@ def open_xattr(keys: VolumeKeys, owner: bytes, stored_name: str, stored_value: b
     return name, value[1:]
 
 
+SIDECARS, LARGEST_SIDECAR = b"lk.attributes", 1 << 20
+
+
+def sidecar_name(owner: bytes) -> bytes:
+    return b"lk.attributes." + owner.hex().encode()
+
+
+def open_sidecar(keys: VolumeKeys, owner: bytes, raw: bytes) -> dict[bytes, bytes]:
+    """The attributes of the file or directory with the ID `owner` that the store does not take."""
+    if len(raw) > LARGEST_SIDECAR + 32:
+        refuse("sidecar of attributes: too long")
+    return parse_sidecar(siv_open(keys.xattrs, [owner, b"sidecar", raw[:16]], raw[16:], "sidecar of attributes"))
+
+
+def parse_sidecar(plain: bytes) -> dict[bytes, bytes]:
+    if plain[:1] != b"\1":
+        refuse("sidecar of attributes: version")
+    if not 8 <= len(plain) <= LARGEST_SIDECAR:
+        refuse("sidecar of attributes: size")
+    if plain[1] > 1 or any(plain[2:8]):
+        refuse("sidecar of attributes: flags or zeros")
+    found: dict[bytes, bytes] = {}
+    at, last = 8, b""
+    while at < len(plain):
+        name_size, value_size = plain[at], int.from_bytes(plain[at + 1:at + 5], "little")
+        name, end = plain[at + 5:at + 5 + name_size], at + 5 + name_size + value_size
+        if name_size == 0 or value_size > LARGEST_XATTR or end > len(plain) or at + 5 > len(plain):
+            refuse("sidecar of attributes: an attribute's size")
+        if name <= last:
+            refuse("sidecar of attributes: order of names")
+        found[name] = plain[end - value_size:end]
+        at, last = end, name
+    return found
+
+
 # The journal -------------------------------------------------------------------------------------------------------
 
 JOURNAL_AREA, LARGEST_HALF = 4096, 1 << 30
@@ -1291,7 +1326,7 @@ def parse_key_file(text: str) -> bytes:
 
 
 RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.erased", b"lk.journal",
-                    b"lk.targets", b"lk.nameless", b"lk.claims")
+                    b"lk.targets", b"lk.nameless", b"lk.claims", SIDECARS)
 RESERVED = (*RESERVED_IN_ROOT, b"lk.dir", b"lk.dir.new")
 
 
@@ -1505,7 +1540,13 @@ class Vault:
 
     def xattrs(self, backing: bytes, owner: bytes, prefix: str = XATTR_PREFIX) -> dict[bytes, bytes]:
         found = {}
-        stored = [name for name in os.listxattr(backing, follow_symlinks=False) if name.startswith(prefix)]
+        try:
+            names = os.listxattr(backing, follow_symlinks=False)
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            names = []
+        stored = [name for name in names if name.startswith(prefix)]
         for stored_name in stored:
             if stored_name.startswith(prefix + "rest."):
                 continue
@@ -1515,7 +1556,14 @@ class Vault:
                 value += os.getxattr(backing, continuation, follow_symlinks=False)
             name, plain = open_xattr(self.keys, owner, stored_name, value, prefix)
             found[name] = plain
-        return found
+        return found if prefix != XATTR_PREFIX else found | self.sidecar(owner)
+
+    def sidecar(self, owner: bytes) -> dict[bytes, bytes]:
+        try:
+            raw = read_file(os.path.join(self.path, SIDECARS, sidecar_name(owner)), LARGEST_SIDECAR + 32)
+        except FileNotFoundError:
+            return {}
+        return open_sidecar(self.keys, owner, raw)
 
     def node_xattrs(self, backing: bytes) -> dict[bytes, bytes]:
         return self.xattrs(backing, bytes(16), NODE_XATTR_PREFIX)

@@ -9,7 +9,7 @@ public struct StoreTraits: Hashable, Sendable {
     public var nameMax: Int
     /// How the vault keeps directory records.
     public var recordKind: RecordKind
-    /// Whether the store takes extended attributes of users. Without them a mount shows only the class.
+    /// Whether the store takes extended attributes of users. Without them the vault keeps them in sidecars.
     public var hasAttributes: Bool
     /// Whether names that differ in case alone are two. A vault cannot live in a store where they are one.
     public var isCaseSensitive: Bool

@@ -26,7 +26,7 @@ import Testing
         (.randomWrites, [.noRandomWrites], .losesData), (.syncFile, [.noSyncOfFiles], .losesData),
         (.syncFolder, [.noSyncOfFolders], .losesData), (.readAfterUnlink, [.noReadAfterUnlink], .promiseDoesNotHold),
         (.namelessFiles, [], nil), (.holes, [.noHoles], .note), (.seekHole, [], nil), (.punchHole, [.noHoles], .note),
-        (.userAttributes, [.noAttributes], .promiseDoesNotHold), (.setTimes, [.noSetTimes], .promiseDoesNotHold),
+        (.userAttributes, [.noAttributes], .note), (.setTimes, [.noSetTimes], .promiseDoesNotHold),
         (.flock, [.noFlock], .losesData), (.descriptionLocks, [], nil),
         (.sharedLocks, [.noSharedLocks], .promiseDoesNotHold), (.lastingInodes, [.passingInodes], .note),
         (.syncReachesStore, [.syncStaysHere], .promiseDoesNotHold), (.lasting, [.volatile], .note),

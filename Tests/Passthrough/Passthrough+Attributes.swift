@@ -62,7 +62,10 @@ extension Passthrough {
         reply: consuming Reply<Done>
     ) {
         let value = unsafe value.withUnsafeBytes { bytes in unsafe Array(bytes) }
-        answer(reply) { () throws(Errno) in try file(node).setAttribute(try text(name), to: value, flags: flags) }
+        answer(reply) { () throws(Errno) in
+            if lacks.contains(.largeAttributes), value.count > 1000 { throw .ENOSPC }
+            try file(node).setAttribute(try text(name), to: value, flags: flags)
+        }
     }
 
     func getxattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<AttributeValue>) {
@@ -75,6 +78,7 @@ extension Passthrough {
 
     func listxattr(_ request: Request, _ node: NodeID, reply: consuming Reply<AttributeNames>) {
         do throws(Errno) {
+            if lacks.contains(.attributes) { throw .EOPNOTSUPP }
             reply.succeed(try file(node).attributeNames().map { Array($0.utf8) })
         } catch {
             reply.fail(error)
@@ -86,7 +90,9 @@ extension Passthrough {
     }
 
     private func text(_ name: [UInt8]) throws(Errno) -> String {
-        guard let text = String(validating: name, as: UTF8.self) else { throw .EOPNOTSUPP }
+        guard !lacks.contains(.attributes), let text = String(validating: name, as: UTF8.self) else {
+            throw .EOPNOTSUPP
+        }
         return text
     }
 }

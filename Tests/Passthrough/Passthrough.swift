@@ -16,6 +16,10 @@ final class Passthrough: FileSystem {
         case links = "no-links"
         /// A name that exists is never replaced.
         case replacement = "no-replacement"
+        /// No extended attributes.
+        case attributes = "no-attributes"
+        /// No attributes with values of more than 1,000 bytes, as on a file system that has one small block for them.
+        case largeAttributes = "small-attributes"
     }
 
     let lacks: Set<Lack>

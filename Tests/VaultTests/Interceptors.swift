@@ -146,3 +146,29 @@ final class CallCounter: Interceptor {
         return kinds.withLock { $0.reduce(into: [:]) { $0[$1, default: 0] += 1 } }
     }
 }
+
+/// A store without user attributes, or with small ones.
+final class FewAttributes: Interceptor {
+    /// The largest value that the store takes, in bytes; nil for a store without attributes.
+    private let limit: Mutex<Int?>
+
+    init(upTo limit: Int? = nil) { self.limit = Mutex(limit) }
+
+    /// As if the vault was moved to another store.
+    func take(upTo limit: Int?) { self.limit.withLock { $0 = limit } }
+
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        let limit = limit.withLock { $0 }
+        switch operation.kind {
+        case .attribute, .attributeNames, .removeAttribute:
+            if limit == nil { throw .EOPNOTSUPP }
+        case .setAttribute:
+            guard let limit else { throw .EOPNOTSUPP }
+            if case .change(.setAttribute(_, let value, _, _)) = operation, value.count > limit { throw .ENOSPC }
+        default: break
+        }
+        return try proceed()
+    }
+}

@@ -73,6 +73,11 @@ def claim() -> Iterator[bytes]:
     yield from list(map(bytes.fromhex, values(vectors("claims"), "claim")))[:16]
 
 
+def sidecar() -> Iterator[bytes]:
+    yield from map(bytes.fromhex, values(vectors("sidecars")["cases"], "plain"))
+    yield from (bytes.fromhex(text) for text in values(vectors("sidecars")["refused"], "plain") if len(text) < 1000)
+
+
 def recovery_key() -> Iterator[bytes]:
     yield from (text.encode() for text in values(vectors("recovery"), "text"))
     yield from map(bytes.fromhex, values(vectors("recovery"), "key"))
@@ -232,7 +237,7 @@ def config() -> Iterator[bytes]:
 TARGETS = {
     "block": block, "claim": claim, "config": config, "control": control, "device-key": device_key,
     "directory": directory, "file": file, "header": header, "journal": journal, "keybag": keybag, "names": names,
-    "policy": policy, "recovery-key": recovery_key, "replay": replay,
+    "policy": policy, "recovery-key": recovery_key, "replay": replay, "sidecar": sidecar,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any, Iterable
 from .keybags import device_key_file, good_keybag
 from .sealing import (KEYS, PASSCODE, RECOVERY_KEY, Second, backing_name, block, blocks, directory_record,
                       directory_target, fixed, fmt, header, recovery_text, symlink_target, wrap, xattr)
+from .sidecars import plain_sidecar, sealed_sidecar
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,13 @@ class VaultBuilder:
             self.see_file(other, link, protection, expected, explicit=explicit, zeros=zeros, attributes=attributes,
                           modified=modified, second=fields.get("second"), bindings=given["bindings"])
 
+    def sidecar(self, owner: bytes, attributes: dict[bytes, bytes]) -> None:
+        """Attributes of a file or directory that the store does not take."""
+        if not any(item["path"] == "lk.attributes" for item in self.made):
+            self.add("lk.attributes", "directory")
+        self.add("lk.attributes/lk.attributes." + owner.hex(), "file",
+                 content=sealed_sidecar(owner, plain_sidecar(attributes)))
+
     def see_file(self, folder: Folder, name: bytes, protection: int, content: bytes, *, explicit: bool = False,
                  zeros: int = 0, attributes: dict[bytes, bytes] | None = None,
                  modified: tuple[int, int] | None = None, second: Second | None = None,
@@ -165,11 +173,20 @@ def vault_vectors() -> dict[str, Any]:
     add_links_and_moves(vault, secret)
     add_lengths(vault)
     add_times(vault, secret)
+    add_sidecars(vault)
     vault.foreign.append("notes (conflicted copy).txt")
     vault.add("notes (conflicted copy).txt", "file", content=b"foreign")
     vault.add("lk.tmp.0123456789abcdef", "file", content=b"rubbish of a crash")
     vault.add("lk.long." + "A" * 43 + ".name", "file", content=b"a sidecar without its entry")
     return vault.vectors()
+
+
+def add_sidecars(vault: VaultBuilder) -> None:
+    """A file of which one attribute is in the store alone, one in the sidecar alone, and one in both."""
+    vault.file(ROOT, b"sidecar", 3, b"attributes elsewhere", attributes={b"user.kept": b"kept", b"user.both": b"old"})
+    inside = {b"user.both": b"new", b"user.large": fixed("large", 5000)}
+    vault.sidecar(file_id(b"/sidecar"), inside)
+    vault.seen[-1]["xattrs"] |= {name.decode(): value for name, value in inside.items()}
 
 
 def add_times(vault: VaultBuilder, secret: Folder) -> None:

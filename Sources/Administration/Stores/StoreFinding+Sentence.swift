@@ -28,7 +28,8 @@ extension StoreFinding {
         case .syncStaysHere:
             "fsync returns before the data has left this machine, so after a crash what a program has synced may be gone"
         case .noAttributes:
-            "it takes no extended attributes, so a mount shows only the class, and setfattr fails\(reason)"
+            "it takes no extended attributes, so Latchkey keeps them in files of its own, and each change of one waits "
+                + "for the disk\(reason)"
         case .noHardLinks:
             "it has no hard links, so link(2) fails in the mount\(reason)"
         case .unlikeHardLinks:
@@ -48,8 +49,8 @@ extension StoreFinding {
         case .cached:
             "what another machine changes may be seen \(number ?? 0) seconds late, by the defaults of this kind"
         case .smallAttributes:
-            "a value of an extended attribute has at most \(number ?? 0) bytes, and less in the mount, where it is "
-                + "encrypted"
+            "a value of an extended attribute has at most \(number ?? 0) bytes; Latchkey keeps larger ones in files of "
+                + "its own"
         case .noHoles:
             "holes take space\(reason)"
         case .coarseTimes:

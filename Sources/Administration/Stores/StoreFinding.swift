@@ -28,10 +28,10 @@ public struct StoreFinding: Hashable, Sendable {
         case changingInodes
         case caseInsensitive, shortNames
         // A promise does not hold
-        case noSharedLocks, syncStaysHere, noAttributes, noHardLinks, unlikeHardLinks, noSymbolicLinks, noSetTimes
+        case noSharedLocks, syncStaysHere, noHardLinks, unlikeHardLinks, noSymbolicLinks, noSetTimes
         case noReadAfterUnlink
         // Note
-        case unknownKind, passingInodes, cached, smallAttributes, noHoles, coarseTimes, volatile, readOnly
+        case unknownKind, passingInodes, cached, noAttributes, smallAttributes, noHoles, coarseTimes, volatile, readOnly
     }
 
     public let problem: Problem
@@ -51,10 +51,11 @@ public struct StoreFinding: Hashable, Sendable {
         case .noExclusiveCreate, .noRenameOver, .noRandomWrites, .noSyncOfFiles, .noSyncOfFolders, .noFlock,
             .changingInodes, .caseInsensitive, .shortNames:
             .losesData
-        case .noSharedLocks, .syncStaysHere, .noAttributes, .noHardLinks, .unlikeHardLinks, .noSymbolicLinks,
-            .noSetTimes, .noReadAfterUnlink:
+        case .noSharedLocks, .syncStaysHere, .noHardLinks, .unlikeHardLinks, .noSymbolicLinks, .noSetTimes,
+            .noReadAfterUnlink:
             .promiseDoesNotHold
-        case .unknownKind, .passingInodes, .cached, .smallAttributes, .noHoles, .coarseTimes, .volatile, .readOnly:
+        case .unknownKind, .passingInodes, .cached, .noAttributes, .smallAttributes, .noHoles, .coarseTimes,
+            .volatile, .readOnly:
             .note
         }
     }

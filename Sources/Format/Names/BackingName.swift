@@ -32,6 +32,10 @@ public enum BackingName: Hashable, Sendable {
     /// A folder in the root, for the records of who works with the vault.
     public static let claims = "lk.claims"
     public static let longTargetPrefix = "lk.target."
+    /// A folder in the root, for attributes that the store does not take.
+    public static let attributes = "lk.attributes"
+    /// Stands before the ID of the owner of attributes, in 32 lower-case hexadecimal digits.
+    public static let attributesPrefix = "lk.attributes."
     /// The beginning of the name of a directory that a crash has left without a record; such a name is foreign.
     public static let lostPrefix = "lk.lost."
 
@@ -41,7 +45,7 @@ public enum BackingName: Hashable, Sendable {
     private static let reservedNames: Set<[UInt8]> = Set(
         [
             keybag, newKeybag, oldKeybag, lock, erased, journal, directoryRecord, newDirectoryRecord, targets, nameless,
-            claims,
+            claims, attributes,
         ].map { Array($0.utf8) })
     private static let longPrefixBytes = Array(longPrefix.utf8)
     private static let sidecarSuffixBytes = Array(sidecarSuffix.utf8)
@@ -78,5 +82,18 @@ public enum BackingName: Hashable, Sendable {
         } else {
             self = .foreign
         }
+    }
+}
+
+extension BackingName {
+    /// The ID, 16 bytes, of the owner of the attributes in a file of `lk.attributes`; nil if the name is not such a
+    /// file's.
+    public static func attributesOwner(_ name: [UInt8]) -> [UInt8]? {
+        let text = String(decoding: name, as: UTF8.self)
+        guard text.hasPrefix(attributesPrefix),
+            let owner = [UInt8](hexadecimal: String(text.dropFirst(attributesPrefix.count))),
+            owner.count == 16, attributesPrefix + String(hexadecimal: owner) == text
+        else { return nil }
+        return owner
     }
 }

@@ -30,6 +30,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     let flushFailure = Mutex<Errno?>(nil)
     /// Where the backing file lies while the file has no name yet.
     let nameless = Mutex<UnnamedBinding?>(nil)
+    /// The sidecar of its attributes, once the file has lost its last name: it goes when no program has the file open.
+    let staleSidecar = Mutex<StaleSidecars.Sidecar?>(nil)
     /// The file may have file capabilities, which a write removes.
     let mayHaveCapabilities = Atomic(true)
     /// A header with the new length is written before a growth is acknowledged: see `keepLengths`.
@@ -81,6 +83,10 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         identity = FileIdentity(identifier: header.file, inode: status.inode)
         state = State(header, isNew: isNew, status, writable: isWritable ? descriptor : nil)
         key = Mutex(nil)
+    }
+
+    deinit {
+        if let sidecar = staleSidecar.withLock({ $0 }) { vault.sidecars.add(sidecar) }
     }
 
     /// The file key, unwrapped if it is not in memory. `locked` when its class key is not in memory. Needs `lock`.

@@ -39,6 +39,7 @@ extension Vault {
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
         // A crash came in the middle of a rename: the file belongs where it was found.
         let isBetween = header.pending != nil || (status.linkCount == 1 && header.bindings.count > 1)
+        if isBetween && !isReadOnly && status.linkCount == 1 { try shareSidecar(of: file) }
         if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? binding : nil) }
         return file
     }
@@ -84,6 +85,7 @@ extension Vault {
             file.close()
             files.unlist(file)
             try? store.unlink(temporary, in: parent.descriptor)
+            discardSidecar(of: file.identifier.bytes)
             throw error
         }
         return file
@@ -136,6 +138,7 @@ extension Vault {
             return file
         } catch {
             try? store.unlink(temporary, in: folder)
+            discardSidecar(of: identifier.bytes)
             throw error
         }
     }

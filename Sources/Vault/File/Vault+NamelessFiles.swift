@@ -72,6 +72,10 @@ extension Vault {
         try backing { () throws(Errno) in try store.unlink(old.name, in: old.folder) }
         file.noteRemoval(from: old.folder)
         if let created { noteRemoval(of: created) }
+        guard let folder = try? attributeFolder.descriptor, !lacksSidecar(file.identifier.bytes) else { return }
+        let sidecar = StaleSidecars.Sidecar(
+            folder: folder, name: .attributes(of: file.identifier.bytes), directory: old.folder, entry: nil)
+        drop(sidecar, of: file.identity)
     }
 
     /// Removes the files without a name that an earlier session left.
@@ -79,10 +83,21 @@ extension Vault {
         guard let folder = try? store.open(.nameless, in: store.root, OpenFlags.directory, mode: 0),
             let entries = try? store.entries(of: folder)
         else { return }
+        attributeFolder.find(in: store)
         // If one cannot be removed, the next session tries again.
         for entry in entries where BackingName(entry.name.bytes) == .temporary {
-            try? store.unlink(entry.name, in: folder)
+            let owner = nameless(entry.name, in: folder)
+            do throws(Errno) { try store.unlink(entry.name, in: folder) } catch { continue }
+            if let owner { discardSidecar(of: owner.bytes) }
         }
+    }
+
+    /// The ID of a file without a name, if it may have a sidecar.
+    private func nameless(_ name: Name, in folder: Descriptor) -> FileIdentifier? {
+        guard (try? attributeFolder.descriptor) != nil,
+            let file = try? store.open(name, in: folder, OpenFlags.read, mode: 0)
+        else { return nil }
+        return try? readHeader(of: file).file
     }
 }
 

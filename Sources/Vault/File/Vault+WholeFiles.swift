@@ -36,24 +36,31 @@ extension Vault {
     /// damaged.
     func readAll(_ name: Name, in folder: Descriptor, upTo limit: Int) throws(VaultError) -> [UInt8] {
         let file: Descriptor
-        let kind: FileKind?
+        let status: FileStatus
         do throws(Errno) {
             file = try store.open(name, in: folder, OpenFlags.read, mode: 0)
-            kind = try store.status(of: file).kind
+            status = try store.status(of: file)
         } catch {
             // A symbolic link or a socket.
             throw error == .ELOOP || error == .ENXIO ? .damaged(Self.noFile) : .system(error)
         }
-        guard kind == .regular else { throw .damaged(Self.noFile) }
-        var bytes = [UInt8](repeating: 0, count: limit + 1)
+        guard status.kind == .regular else { throw .damaged(Self.noFile) }
+        guard status.size <= limit else { throw .damaged("one of the vault's own files is too long") }
+        return try readAll(file, upTo: limit, expecting: max(0, Int(status.size)))
+    }
+
+    /// - Parameter size: what the store says; one that has it from an earlier file may say too little.
+    private func readAll(_ file: Descriptor, upTo limit: Int, expecting size: Int) throws(VaultError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: size + 1)
         let count: Int
         do {
             var elements = bytes.mutableSpan
             var span = unsafe elements.mutableBytes
             count = try store.read(file, into: &span, at: 0)
         } catch { throw .system(error) }
-        guard count <= limit else { throw .damaged("one of the vault's own files is too long") }
-        return Array(bytes.prefix(count))
+        guard count > size else { return Array(bytes.prefix(count)) }
+        guard size < limit else { throw .damaged("one of the vault's own files is too long") }
+        return try readAll(file, upTo: limit, expecting: limit)
     }
 
     private static let noFile = "one of the vault's own files is not a regular file"

@@ -32,6 +32,8 @@ public enum AttributeOwner: Sendable {
 package struct AttributeSubject: Sendable {
     package let descriptor: Descriptor
     let identifier: [UInt8]
+    /// The ID of the file or directory; nil for a node.
+    package var owner: [UInt8]? { hasSidecar ? identifier : nil }
     package let prefix: AttributeName.Prefix
     /// The open file, if there is one: it remembers a failed flush.
     let file: File?

@@ -12,6 +12,22 @@ extension Vault {
     }
 
     func attribute(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
+        guard owner.hasSidecar else { return try attributeInStore(name, of: owner) }
+        let changes = attributeFolder.changes.load(ordering: .acquiring)
+        if let value = try sidecar(of: owner)?[name] { return value }
+        do throws(VaultError) { return try attributeInStore(name, of: owner) } catch {
+            guard error.isMissingAttribute else { throw error }
+            // getxattr(2) may run while another thread moves the attribute to the sidecar.
+            if attributeFolder.changes.load(ordering: .acquiring) != changes,
+                let value = try sidecar(of: owner)?[name]
+            {
+                return value
+            }
+            throw .system(.ENODATA)
+        }
+    }
+
+    private func attributeInStore(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
         let stored = try storedName(ofAttribute: name, of: owner)
         let bytes = try wholeValue(of: stored.name, of: owner)
         guard bytes.starts(with: stored.note) else { throw .damaged("an extended attribute belongs to another name") }
@@ -46,7 +62,9 @@ extension Vault {
                     _ = try store.attribute(stored, of: entry, in: parent.descriptor, into: &span)
                     return false
                 } catch {
-                    guard error == .ENODATA else { return false }
+                    guard error == .ENODATA || error == .EOPNOTSUPP, lacksSidecar(expected.file.bytes) else {
+                        return false
+                    }
                     // The inode is checked after the attribute: if it is the expected one now, it was so before, unless
                     // the name was moved away and back meanwhile.
                     return try store.status(of: entry, in: parent.descriptor).inode == expected.inode
@@ -68,8 +86,14 @@ extension Vault {
     func setAttribute(
         _ name: [UInt8], to value: [UInt8], flags: Int32, of owner: AttributeSubject
     ) throws(VaultError) {
+        if try sidecar(of: owner)?[name] != nil { return try setInSidecar(name, to: value, flags: flags, of: owner) }
         let stored = try storedName(ofAttribute: name, of: owner)
-        try putSealed(try sealed(value, of: name, stored, owner), flags: flags, of: owner)
+        do throws(VaultError) {
+            try putSealed(try sealed(value, of: name, stored, owner), flags: flags, of: owner)
+        } catch {
+            guard error.isRefusedAttribute, owner.hasSidecar else { throw error }
+            try setInSidecar(name, to: value, flags: flags, of: owner)
+        }
     }
 
     public func removeAttribute(_ name: [UInt8], of owner: AttributeOwner) throws(VaultError) {
@@ -78,7 +102,15 @@ extension Vault {
     }
 
     func removeAttribute(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) {
+        if try sidecar(of: owner)?[name] != nil { return try removeFromSidecar(name, of: owner) }
         let stored = try storedName(ofAttribute: name, of: owner).name
+        do throws(VaultError) { try removeFromStore(stored, of: owner) } catch {
+            guard error.isMissingAttribute, owner.hasSidecar else { throw error }
+            throw .system(.ENODATA)
+        }
+    }
+
+    func removeFromStore(_ stored: AttributeName, of owner: AttributeSubject) throws(VaultError) {
         let continuation = continuation(of: stored, of: owner)
         try removeStored(stored, of: owner)
         if let continuation { drop(continuation, of: owner) }
@@ -86,7 +118,12 @@ extension Vault {
 
     /// The names of the attributes, without foreign ones and those that do not decrypt.
     public func attributeNames(of owner: AttributeOwner) throws(VaultError) -> [[UInt8]] {
-        let owner = owner.subject
+        let inStore = try attributeNamesInStore(of: owner.subject)
+        guard let sidecar = try sidecar(of: owner.subject) else { return inStore }
+        return inStore.filter { sidecar[$0] == nil } + sidecar.attributes.map(\.name)
+    }
+
+    private func attributeNamesInStore(of owner: AttributeSubject) throws(VaultError) -> [[UInt8]] {
         let names: [String]
         do {
             names = try store.attributeNames(of: owner.descriptor)

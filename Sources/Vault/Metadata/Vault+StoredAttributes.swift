@@ -94,7 +94,7 @@ extension Vault {
     }
 
     /// Makes the changes of attributes durable.
-    private func flush(_ owner: AttributeSubject) throws(VaultError) {
+    func flush(_ owner: AttributeSubject) throws(VaultError) {
         if let file = owner.file {
             try file.flush(dataOnly: false)
         } else if owner.prefix == .trusted {

@@ -117,6 +117,9 @@ extension File {
         if !left.isEmpty { state.writeback.finalBindings = left }
     }
 
+    /// The bindings of the names that the file has, or gets by a rename or link under way.
+    var finalBindings: [NameBinding] { lock.withShared { state.writeback.finalBindings ?? state.header.bindings } }
+
     /// Records that a link has been made: the name is durable once its folder is.
     func noteName(in folder: Descriptor) {
         lock.withExclusive {

@@ -2,8 +2,8 @@ import Posix
 import Store
 import Synchronization
 
-/// Sidecars of long names, and long targets of symbolic links, whose entries have been removed. They are removed once
-/// the entry's absence is durable: an entry without its sidecar is lost.
+/// Sidecars of long names and of attributes, and long targets of symbolic links, whose entries have been removed. They
+/// are removed once the entry's absence is durable: an entry without its sidecar is lost.
 ///
 /// Thread-safe.
 final class StaleSidecars: Sendable {
@@ -13,8 +13,8 @@ final class StaleSidecars: Sendable {
         let name: Name
         /// The folder of the entry.
         let directory: Descriptor
-        /// The entry to which the sidecar belongs. Nil for a long target: that belongs to one entry, which does not
-        /// come back.
+        /// The entry to which the sidecar belongs. Nil for a long target and for attributes: those belong to one entry,
+        /// which does not come back.
         let entry: Name?
     }
 

@@ -42,20 +42,21 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         let inherited = try inheritance(ownership, in: parent, of: .directory)
         let temporary = Name.temporary()
+        let identifier = DirectoryIdentifier(Random.bytes(16))
         try backing { () throws(Errno) in try store.makeDirectory(temporary, in: parent.descriptor, mode: 0o700) }
         do {
             let folder = try openFolder(temporary, in: parent.descriptor)
             let record = DirectoryRecord(
-                directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: classOfNew(in: parent),
-                isExplicit: false)
+                directory: identifier, defaultClass: classOfNew(in: parent), isExplicit: false)
             let binding = binding(of: name, in: parent)
             try writeRecord(record, at: binding, as: .directoryRecord, in: folder)
-            try give(AttributeSubject(descriptor: folder, identifier: record.directory.bytes), inherited, made: nil)
+            try give(AttributeSubject(descriptor: folder, identifier: identifier.bytes), inherited, made: nil)
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
             files.noteFolder(stored.name, in: parent)
         } catch {
             try? store.unlinkTree(temporary, in: parent.descriptor)
+            discardSidecar(of: identifier.bytes)
             throw error
         }
     }
@@ -63,8 +64,10 @@ extension Vault {
     /// Removes an empty directory: one that holds nothing but its record and orphans.
     public func removeDirectory(_ name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
+        let sidecar = sidecarToRemove(with: name, in: parent)
         let tombstone = try moveAside(stored, in: parent)
         removeTombstone(tombstone, in: parent)
+        if let sidecar { drop(sidecar) }
         files.forgetFolder(stored.name, in: parent)
         dropSidecar(of: stored, in: parent)
     }

@@ -255,6 +255,7 @@ extension Vault {
             // Read before `body`: afterwards another file may have the inode's number.
             let created = journal.withLock { $0 }?.uncommittedCreate(inode: status.inode)
             let file = files.file(ofInode: status.inode)
+            let sidecar = sidecarToRemove(withLast: stored.name, status, in: parent, for: moved.first)
             // If only the journal has this file, its records must stay until the name durably belongs to the other
             // file.
             let young = isReplaced ? created.flatMap(youngFile) : nil
@@ -263,6 +264,7 @@ extension Vault {
             try File.withoutIntents(on: moved + (isLost ? [] : young.map { [$0] } ?? []), body)
             file?.noteRemoval(from: parent.descriptor)
             if let created, !isLost { noteRemoval(of: created) }
+            if let (sidecar, file) = sidecar { drop(sidecar, of: file) }
             return
         }
         // The file keeps its other names, so it loses a binding. If it is damaged, it keeps the binding.

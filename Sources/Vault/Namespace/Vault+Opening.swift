@@ -16,6 +16,7 @@ extension Vault {
     }
 
     package func readRoot() throws(VaultError) -> Directory {
+        attributeFolder.find(in: store)
         let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
         let root = Directory(descriptor: store.root, record: record, binding: .zero)
         try tidy(root)

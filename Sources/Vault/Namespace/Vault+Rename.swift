@@ -87,6 +87,7 @@ extension Vault {
         let binding = binding(of: newName, in: newParent)
         try beginMove(of: directory, to: binding)
         var tombstone: Name?
+        let sidecar = replacesDirectory ? sidecarToRemove(with: newName, in: newParent) : nil
         do throws(VaultError) {
             tombstone = replacesDirectory ? try moveAside(new, in: newParent, noting: true) : nil
             do throws(VaultError) {
@@ -108,6 +109,7 @@ extension Vault {
         finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) { removeTombstone(tombstone, in: newParent) }
+        if let sidecar { drop(sidecar) }
     }
 
     /// The class and mark that a file takes over from the one that it replaces, so that an atomic save does not lose a

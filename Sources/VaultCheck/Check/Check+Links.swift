@@ -21,9 +21,7 @@ extension Check {
     /// Looks for long targets that no link names any more, but only if the walk has seen every link: one may be in a
     /// folder that is damaged, foreign, without a record since a crash, or not readable.
     func checkTargets() {
-        guard !isCancelled, progress.damaged == 0, progress.notes == 0, !isPartly.load(ordering: .relaxed) else {
-            return
-        }
+        guard hasSeenAll else { return }
         do throws(VaultError) {
             guard let folder = try vault.openTargets() else { return }
             for entry in try vault.backingEntries(of: folder) where !isSighted(entry.name) {
@@ -60,6 +58,8 @@ extension Check {
 }
 
 extension Finding {
-    /// Whether it is about a long target, whose folder is not the one that the spot says.
-    var isOfTarget: Bool { backingPath.starts(with: Array((BackingName.targets + "/").utf8)) }
+    /// The folder in the root in which the spot's entry lies, if it is one of the vault's own.
+    var ownFolder: Name? {
+        [Name.targets, .attributes].first { backingPath.starts(with: $0.bytes + [UInt8(ascii: "/")]) }
+    }
 }

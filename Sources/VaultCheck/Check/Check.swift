@@ -20,6 +20,7 @@ public final class Check: Sendable {
     /// `lk.keybag.old` replaces a damaged keybag, so it is not an orphan.
     let needsPreviousKeybag: Bool
     let queue: CheckQueue
+    let unclaimed = UnclaimedSidecars()
     /// How many directories a thread keeps open on its path; each has two descriptors.
     let mostOpen: Int
     private let threads: Int
@@ -65,8 +66,11 @@ public final class Check: Sendable {
     /// - Throws: what stops the check itself, such as a lack of memory for keys. Damage to the vault is a finding.
     public func run() throws(VaultError) {
         guard let root = openRoot() else { return }
+        listSidecars()
+        unclaimed.claim(root.directory.identifier)
         try run(from: root)
         checkTargets()
+        checkSidecars()
         checkNameless()
     }
 
@@ -108,9 +112,20 @@ public final class Check: Sendable {
     /// Notes that the walk has missed something. Links in it may name long targets that no other link names.
     func noteUnseen() { isPartly.store(true, ordering: .relaxed) }
 
-    func sight(_ file: FileIdentifier) { search?.sight(file) }
+    func sight(_ file: FileIdentifier) {
+        unclaimed.claim(file)
+        search?.sight(file)
+    }
 
-    func sight(_ directory: DirectoryIdentifier) { search?.sight(directory) }
+    func sight(_ directory: DirectoryIdentifier) {
+        unclaimed.claim(directory)
+        search?.sight(directory)
+    }
+
+    /// Whether the walk has reached everything that may own a long target or attributes.
+    var hasSeenAll: Bool {
+        !isCancelled && progress.damaged == 0 && progress.notes == 0 && !isPartly.load(ordering: .relaxed)
+    }
 
     func sight(_ target: Name) { _ = sightedTargets.withLock { $0.insert(target) } }
 

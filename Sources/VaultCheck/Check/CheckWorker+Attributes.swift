@@ -7,6 +7,18 @@ import Vault
 extension CheckWorker {
     /// Checks that each of the vault's extended attributes opens, and that each continuation has a value.
     func checkAttributes(of owner: AttributeSubject, _ spot: Spot) {
+        checkSidecar(of: owner, spot)
+        checkStoredAttributes(of: owner, spot)
+    }
+
+    private func checkSidecar(of owner: AttributeSubject, _ spot: Spot) {
+        do throws(VaultError) { _ = try vault.sidecar(of: owner) } catch {
+            guard let owner = owner.sidecarPath else { return }
+            report(error, .attribute, "its attributes in \(owner) cannot be read", at: spot.of(owner))
+        }
+    }
+
+    private func checkStoredAttributes(of owner: AttributeSubject, _ spot: Spot) {
         let all: [String]
         do throws(Errno) { all = try store.attributeNames(of: owner.descriptor) } catch {
             guard error != .EOPNOTSUPP else { return }

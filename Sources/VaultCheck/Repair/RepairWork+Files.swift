@@ -147,8 +147,8 @@ extension RepairWork {
         }
         var identifier = FileIdentifier(Random.bytes(16))
         let attributes = try ownAttributes(of: backingFile)
-        if !attributes.isEmpty, let raw = salvaged.raw, !takenFiles.contains(raw.file),
-            open(attributes, of: AttributeSubject(descriptor: backingFile, identifier: raw.file.bytes))
+        if let raw = salvaged.raw, !takenFiles.contains(raw.file),
+            owns(attributes, AttributeSubject(descriptor: backingFile, identifier: raw.file.bytes))
         {
             // The attributes open under this ID only, so the file keeps it.
             identifier = raw.file
@@ -167,6 +167,12 @@ extension RepairWork {
         header.provisionalLength = salvaged.length
         try adopt(stored, in: source, backingFile, header, as: name, in: target)
         return more
+    }
+
+    /// Whether attributes of a file prove its ID: those in the store open, or there is none but in the sidecar.
+    private func owns(_ attributes: [String], _ owner: AttributeSubject) -> Bool {
+        guard attributes.isEmpty else { return open(attributes, of: owner) }
+        return (try? vault.sidecar(of: owner)) != nil
     }
 
     /// Whether all attributes open, each with its continuation.

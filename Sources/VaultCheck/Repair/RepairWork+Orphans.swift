@@ -6,12 +6,17 @@ import Vault
 extension RepairWork {
     /// Removes an orphan of an interrupted operation.
     ///
-    /// - Parameter isTarget: it lies in the folder of long targets.
-    func removeOrphan(_ spot: Spot, isTarget: Bool) throws(VaultError) -> RepairOutcome {
+    /// - Parameter own: the folder of the vault's own in which it lies, if it is no entry of the tree.
+    func removeOrphan(_ spot: Spot, inside own: Name?) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let directory = try folder(of: spot.treePath)
-        let folder = isTarget ? try vault.openTargets() ?? directory.descriptor : directory.descriptor
-        if case .sidecar = BackingName(stored.bytes), !isTarget {
+        let folder: Descriptor
+        if let own {
+            folder = try backing { () throws(Errno) in try store.open(own, in: store.root, OpenFlags.directory) }
+        } else {
+            folder = directory.descriptor
+        }
+        if case .sidecar = BackingName(stored.bytes), own == nil {
             let entry = Name(bytes: stored.bytes.dropLast(BackingName.sidecarSuffix.utf8.count))!
             let isGone: Bool
             do throws(Errno) {

@@ -52,7 +52,7 @@ final class RepairWork {
         do throws(VaultError) {
             switch finding.kind {
             case .temporary, .sidecar, .record, .keybagCopy:
-                return try removeOrphan(spot, isTarget: finding.isOfTarget)
+                return try removeOrphan(spot, inside: finding.ownFolder)
             case .unsynced: return try repairUnsynced(spot, finding)
             case .header: return try repairHeader(spot, finding)
             case .binding: return try repairBinding(spot, finding)

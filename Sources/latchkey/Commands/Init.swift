@@ -231,7 +231,7 @@ extension Init {
                 """)
         }
         if !made.hasAttributes {
-            Standard.output("The folder takes no extended attributes: in the mount there will be none but the class.")
+            Standard.output("The folder takes no extended attributes: Latchkey keeps them in files of its own.")
         }
         Standard.output("New files are of class \(ProtectionClassName(defaultClass).text).")
     }

@@ -26,6 +26,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case policy
     case recoveryKey = "recovery-key"
     case replay
+    case sidecar
 
     public func makeParser() throws -> any FuzzedParser {
         switch self {
@@ -43,6 +44,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .policy: PolicyParser()
         case .recoveryKey: RecoveryKeyParser()
         case .replay: try ReplayParser()
+        case .sidecar: SidecarParser()
         }
     }
 }

@@ -5,7 +5,7 @@ extension HostileScene {
         let folder = tampering.backing("D/folder")
         return [
             "lk.keybag.new", "lk.keybag.old", "lk.keybag", "lk.lock", "lk.journal", "lk.targets", "lk.nameless",
-            "lk.dir",
+            "lk.attributes", "lk.dir",
             "lk.dir.new", "lk.tmp.planted", "lk.lost.planted", "lost+found", "lk.lost+found",
             "lk.nameless/lk.tmp.planted", "lk.targets/lk.target.AAAAAAAAAAAAAAAAAAAAAA", folder + "/lk.dir",
             folder + "/lk.dir.new", folder + "/lk.tmp.planted", folder, tampering.backing("A"),
