@@ -32,6 +32,7 @@ extension Vault {
         let record = DirectoryRecord(
             directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: defaultClass, isExplicit: true)
         try vault.writeRecord(record, at: .zero, as: .directoryRecord, in: store.root)
+        try vault.prove(record, at: .zero, in: store.root)
         try backing { () throws(Errno) in try store.synchronize(store.root, dataOnly: false) }
     }
 
