@@ -33,6 +33,7 @@ public final class Vault: Sendable {
     /// What the journal of a read-only vault says. Lock order: docs/ARCHITECTURE.md.
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
+    let tombstones = LeftTombstones()
     /// Backing inodes of files whose summaries were found to be false. Lock order: docs/ARCHITECTURE.md.
     let distrusted = Mutex<Set<UInt64>>([])
     /// Grows with each header that is written to a backing file.
