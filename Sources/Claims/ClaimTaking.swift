@@ -45,7 +45,7 @@ struct ClaimTaking {
             switch isNamed || plan.takesOver ? .free : rule(last) {
             case .inUse: throw .inUse(holder(last))
             case .free:
-                if plan.isLockRefused, !plan.takesOver { throw .locked }
+                if plan.isLockRefused, !plan.takesOver, try !explainsLock(before: last.epoch) { throw .locked }
                 if plan.isReadOnly { return nil }
                 let tookOver = !isNamed && ClaimFolder.record(last.bytes, epoch: last.epoch)?.state != .released
                 if let claim = try claim(next, tookOver: tookOver, lost: lost) { return claim }
@@ -65,6 +65,19 @@ struct ClaimTaking {
                 epoch: epoch, bytes: bytes,
                 isReleased: ClaimFolder.record(bytes, epoch: epoch)?.state == .released)
         } catch { throw .system(error) }
+    }
+
+    /// Whether the lock of a store may be that of a machine that is gone: an older claim was taken over, not released.
+    /// Its holder is fenced by the newer one, so the claims alone decide, as on a store without locks.
+    private func explainsLock(before epoch: UInt64) throws(ClaimError) -> Bool {
+        guard !plan.isLocal else { return false }
+        do throws(Errno) {
+            for older in try folder.epochs() where older < epoch {
+                guard let record = ClaimFolder.record(try folder.bytes(of: older), epoch: older) else { continue }
+                if record.state != .released, claimant.relation(to: record).process == .unknown { return true }
+            }
+        } catch { throw .system(error) }
+        return false
     }
 
     private func rule(_ sight: ClaimWatch.Sight) -> ClaimRule {

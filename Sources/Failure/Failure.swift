@@ -187,8 +187,9 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case caseInsensitive
     /// The vault lies on a file system with too short a limit for names.
     case namesTooShort(bytes: Int, least: Int)
-    /// A vault would lose data in the store where it lies, of the kind `store`; `reason` says why.
-    case riskyStore(store: String, reason: String)
+    /// A vault would lose data in the store where it lies, of the kind `store`, or cannot live there at all, which is
+    /// final; `reason` says why.
+    case riskyStore(store: String, reason: String, isFinal: Bool)
     /// A slot's name has at most 255 bytes.
     case labelTooLong
 

@@ -5,18 +5,40 @@ import Glibc
 /// Reads errno right after the call, before the closure's captures are released.
 @inline(__always)
 func call<Result: SignedInteger>(_ body: () -> Result) throws(Errno) -> Result {
+    var interruptions = 0
     while true {
         let result = body()
         if result != -1 { return result }
         let error = Errno.current
-        if error != .EINTR { throw error }
+        guard error == .EINTR, interruptions < mostInterruptions else { throw error }
+        interruptions += 1
     }
 }
+
+/// How often a call is repeated: a file system in user space may answer EINTR for ever.
+let mostInterruptions = 1000
 
 /// As `call`, for calls that return only success or failure.
 @inline(__always)
 func perform(_ body: () -> Int32) throws(Errno) {
     _ = try call(body)
+}
+
+/// As `perform`, for a call that makes, moves or removes a name: it must not take effect twice. A file system of a
+/// network may have made the change before it answered EINTR; then the repeated call fails.
+///
+/// - Parameter isDone: whether an error of the repeated call only says that the interrupted one has made the change.
+@inline(__always)
+func performOnce(_ body: () -> Int32, isDone: (Errno) -> Bool) throws(Errno) {
+    var interruptions = 0
+    while body() == -1 {
+        let error = Errno.current
+        guard error == .EINTR, interruptions < mostInterruptions else {
+            if interruptions > 0, isDone(error) { return }
+            throw error
+        }
+        interruptions += 1
+    }
 }
 
 /// Lends bytes as a C string; throws EINVAL if they contain a NUL.

@@ -34,6 +34,7 @@ public final class Vault: Sendable {
     let overlays = Mutex(Overlays())
     let sidecars = StaleSidecars()
     let attributeFolder = AttributeFolder()
+    let tombstones = LeftTombstones()
     /// Backing inodes of files whose summaries were found to be false. Lock order: docs/ARCHITECTURE.md.
     let distrusted = Mutex<Set<UInt64>>([])
     /// Grows with each header that is written to a backing file.

@@ -13,13 +13,15 @@ public enum VaultError: Error, Hashable, Sendable {
     case damaged(String)
     /// A later version of latchkey has written what lies there; the text says what.
     case unsupported(String)
+    /// The store does not show a change that it has answered with success. The text says so, for the log.
+    case unseen(String)
 
     /// The error that a program gets from the mount.
     public var errno: Errno {
         switch self {
         case .system(let errno): errno
         case .locked: .ENOKEY
-        case .damaged, .unsupported: .EIO
+        case .damaged, .unsupported, .unseen: .EIO
         }
     }
 

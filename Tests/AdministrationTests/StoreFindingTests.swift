@@ -18,6 +18,8 @@ import Testing
 
     /// The findings of each feature that is missing alone.
     private static let missing: [(StoreFeature, [StoreFinding.Problem], StoreFinding.Severity?)] = [
+        (.listing, [.noListing], .losesData), (.renameOpenFile, [.noRenameOfOpenFiles], .losesData),
+        (.openFileAfterReplacement, [.mixedFiles], .losesData), (.symbolicLinkRenameOver, [.staleLinks], .losesData),
         (.inodeOfOpenFile, [.changingInodes], .losesData), (.inodeAfterRename, [.changingInodes], .losesData),
         (.inodeAfterReopening, [.passingInodes], .note), (.exclusiveCreate, [.noExclusiveCreate], .losesData),
         (.renameOver, [.noRenameOver], .losesData), (.hardLinks, [.noHardLinks], .promiseDoesNotHold),
@@ -46,7 +48,8 @@ import Testing
         let findings = facts.findings
         #expect(findings.map(\.problem) == problems && findings.first?.severity == severity)
         #expect((facts.refusal() != nil) == (severity == .losesData))
-        #expect((facts.refusal(accepted: true) != nil) == (feature == .caseSensitive))
+        let isFinal = [.caseSensitive, .listing, .renameOpenFile].contains(feature)
+        #expect((facts.refusal(accepted: true) != nil) == isFinal)
         #expect(facts.warnings.isEmpty == (severity == .note || severity == nil))
         facts[feature] = .unknown
         let expected: [StoreFinding.Problem] = feature == .sharedLocks ? [.unknownKind] : []
@@ -76,7 +79,7 @@ import Testing
         #expect(facts.findings.map(\.severity) == facts.findings.map(\.severity).sorted())
         #expect(facts.refusal()?.problem == .noRenameOver)
         #expect(facts.refusal(accepted: true)?.problem == .caseInsensitive)
-        #expect(throws: Failure.riskyStore(store: "sshfs", reason: facts.findings[0].sentence)) {
+        #expect(throws: Failure.riskyStore(store: "sshfs", reason: facts.findings[0].sentence, isFinal: false)) {
             try facts.refuse(unless: false)
         }
     }

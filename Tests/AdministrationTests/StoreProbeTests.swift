@@ -28,7 +28,8 @@ import Testing
         let facts = facts()
         for feature in [
             .inodeOfOpenFile, .inodeAfterRename, .inodeAfterReopening, .exclusiveCreate, .renameOver, .hardLinks,
-            .inodeOfHardLinks, .symbolicLinks, .caseSensitive, .randomWrites, .syncFile, .syncFolder, .readAfterUnlink,
+            .inodeOfHardLinks, .symbolicLinks, .symbolicLinkRenameOver, .listing, .renameOpenFile,
+            .openFileAfterReplacement, .caseSensitive, .randomWrites, .syncFile, .syncFolder, .readAfterUnlink,
             .setTimes, .flock, .descriptionLocks,
         ] as [StoreFeature] { #expect(facts[feature] == .yes, "\(feature)") }
         #expect(facts[.nameBytes] == .number(255))
@@ -59,7 +60,7 @@ import Testing
     @Test func `a rename that fails makes everything unknown that needs one`() {
         store.faults.fail(.rename, with: .EIO, lasts: true)
         let facts = facts()
-        #expect(facts[.renameOver] == StoreFact(.no, .EIO))
+        #expect(facts[.renameOver] == StoreFact(.no, .EIO) && facts[.renameOpenFile] == StoreFact(.no, .EIO))
         #expect(facts[.inodeAfterRename] == StoreFact(.unknown, .EIO))
         #expect(facts.refusal()?.problem == .noRenameOver)
     }

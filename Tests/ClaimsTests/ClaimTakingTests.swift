@@ -110,6 +110,21 @@ import Testing
         claim.release()
     }
 
+    /// The machine whose lock it is was taken over before; the one that did so has released its claim.
+    @Test func aLockOfAMachineThatIsGone() throws {
+        var waited = 0
+        try plant(.held, epoch: 4)
+        try plant(.released, epoch: 5)
+        #expect(try take(plan(refused: true, readOnly: true), waited: &waited) == nil)
+        let claim = try #require(try take(plan(refused: true), waited: &waited))
+        #expect(claim.epoch == 6 && !claim.tookOver && waited == 0)
+        claim.release()
+        // On a local disk the kernel gives no lock to a process that is gone.
+        var local = VaultClaim.Plan(isLocal: true, hasLock: false)
+        local.isLockRefused = true
+        #expect(throws: ClaimError.locked) { _ = try take(local, waited: &waited) }
+    }
+
     /// The next claim fences this one: changes fail, and the release leaves the other one alone.
     @Test func theNextClaimFences() throws {
         var waited = 0

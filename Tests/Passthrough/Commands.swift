@@ -32,6 +32,16 @@ struct Commands: Sendable {
         case "delay-open":
             guard words.count == 2, let delay = Int(words[1]) else { throw .EINVAL }
             fileSystem.openDelay.store(delay, ordering: .relaxed)
+        case "fail":
+            // CALL ERRNO COUNT, and perhaps `done`.
+            guard words.count >= 4, let call = Faults.Call(rawValue: words[1]), let count = Int(words[3]) else {
+                throw .EINVAL
+            }
+            guard let error = [Errno.EIO, .EINTR, .ESTALE].first(where: { $0.name == words[2] }) else { throw .EINVAL }
+            fileSystem.faults.fail(call, with: error, times: count, isDone: words.last == "done")
+        case "left":
+            guard words.count == 2, let call = Faults.Call(rawValue: words[1]) else { throw .EINVAL }
+            return "left \(fileSystem.faults.left(of: call))"
         case "handles":
             return "handles \(fileSystem.files.count + fileSystem.directories.count)"
         case "page-writes":

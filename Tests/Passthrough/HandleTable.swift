@@ -13,6 +13,8 @@ final class HandleTable<Open: Sendable>: Sendable {
 
     var count: Int { state.withLock { $0.opens.count } }
 
+    var all: [Open] { state.withLock { Array($0.opens.values) } }
+
     func insert(_ open: Open) -> HandleID {
         state.withLock { state in
             state.last += 1

@@ -12,6 +12,8 @@ final class Node: Sendable {
     struct Key: Hashable, Sendable {
         let device: UInt64
         let inode: UInt64
+
+        init(_ status: FileStatus) { (device, inode) = (status.device, status.inode) }
     }
 
     init(id: NodeID, file: Descriptor, key: Key) {
@@ -34,7 +36,7 @@ final class NodeTable: Sendable {
 
     init(root: Descriptor) throws(Errno) {
         let status = try root.status()
-        let key = Node.Key(device: status.device, inode: status.inode)
+        let key = Node.Key(status)
         state.withLock { state in
             state.nodes[.root] = Node(id: .root, file: root, key: key)
             state.ids[key] = .root
@@ -53,7 +55,7 @@ final class NodeTable: Sendable {
 
     /// The node of an inode, a new one if the kernel does not know it yet. Counts as a lookup.
     func remember(_ file: Descriptor, _ status: FileStatus) -> NodeID {
-        let key = Node.Key(device: status.device, inode: status.inode)
+        let key = Node.Key(status)
         return state.withLock { state in
             if let id = state.ids[key] {
                 state.lookups[id, default: 0] += 1

@@ -18,7 +18,10 @@ extension Passthrough {
         reply: consuming Reply<Listing>
     ) {
         do throws(Errno) {
-            let entries = try directories[handle].entries(from: offset)
+            if lacks.contains(.listing) { throw .EINVAL }
+            let entries = try faults.answering(.readdir) { () throws(Errno) in
+                try directories[handle].entries(from: offset)
+            }
             var listing = Listing(capacity: size)
             for (index, entry) in zip(entries.indices, entries) {
                 let next = Int64(index + 1)
@@ -35,8 +38,11 @@ extension Passthrough {
         reply: consuming Reply<EntryListing>
     ) {
         do throws(Errno) {
+            if lacks.contains(.listing) { throw .EINVAL }
             let directory = try file(node)
-            let entries = try directories[handle].entries(from: offset)
+            let entries = try faults.answering(.readdir) { () throws(Errno) in
+                try directories[handle].entries(from: offset)
+            }
             var listing = EntryListing(capacity: size)
             var looked: [NodeID] = []
             for (index, found) in zip(entries.indices, entries) {

@@ -8,7 +8,7 @@ extension Passthrough {
         _ request: Request, _ node: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>
     ) {
         do throws(Errno) {
-            let inode = try file(node)
+            let inode = try faults.answering(.open) { () throws(Errno) in try self.file(node) }
             let opened = try reopen(inode, flags)
             if dropsPrivileges { try Self.dropPrivileges(of: inode) }
             let delay = openDelay.load(ordering: .relaxed)
@@ -30,7 +30,9 @@ extension Passthrough {
             let directory = try file(parent)
             // The kernel sends this request only if it believes that the name does not exist.
             let isNew = (try? directory.status(of: name)) == nil
-            let opened = try directory.open(name, (flags | O_CREAT) & ~O_APPEND, mode: mode & 0o7777)
+            let opened = try faults.answering(.create) { () throws(Errno) in
+                try directory.open(name, (flags | O_CREAT) & ~O_APPEND, mode: mode & 0o7777)
+            }
             if isNew { try setOwner(request, of: name, in: directory) }
             let entry = try entry(name, in: directory)
             let handle = files.insert(opened)
@@ -64,7 +66,7 @@ extension Passthrough {
             let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 4096)
             defer { unsafe scratch.deallocate() }
             var buffer = unsafe MutableRawSpan(_unsafeBytes: scratch)
-            let count = try file.read(into: &buffer, at: offset)
+            let count = try faults.answering(.read) { () throws(Errno) in try file.read(into: &buffer, at: offset) }
             reply.succeed(buffer.bytes.extracting(first: count))
         } catch {
             reply.fail(error)
@@ -78,7 +80,7 @@ extension Passthrough {
         do throws(Errno) {
             request.markSecret()
             if flags.contains(.page) { pageWrites.add(1, ordering: .relaxed) }
-            try files[handle].write(bytes, at: offset)
+            try faults.answering(.write) { () throws(Errno) in try files[handle].write(bytes, at: offset) }
             if flags.contains(.dropsPrivileges) { try Self.dropPrivileges(of: file(node)) }
             reply.succeed(bytes.byteCount)
         } catch {
@@ -102,7 +104,7 @@ extension Passthrough {
     }
 
     func fsync(_ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>) {
-        answer(reply) { () throws(Errno) in try files[handle].synchronize(dataOnly: dataOnly) }
+        answer(reply, .fsync) { () throws(Errno) in try files[handle].synchronize(dataOnly: dataOnly) }
     }
 
     func fallocate(

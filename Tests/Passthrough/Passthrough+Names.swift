@@ -4,7 +4,7 @@ import Posix
 
 extension Passthrough {
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Entry>) {
-        answer(reply) { () throws(Errno) in try entry(name, in: file(parent)) }
+        answer(reply, .lookup) { () throws(Errno) in try entry(name, in: file(parent)) }
     }
 
     func mknod(
@@ -21,7 +21,7 @@ extension Passthrough {
     func mkdir(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, reply: consuming Reply<Entry>
     ) {
-        answer(reply) { () throws(Errno) in
+        answer(reply, .mkdir) { () throws(Errno) in
             let directory = try file(parent)
             try directory.makeDirectory(name, mode: mode)
             return try own(name, in: directory, request)
@@ -31,10 +31,13 @@ extension Passthrough {
     func symlink(
         _ request: Request, _ name: Name, in parent: NodeID, target: [UInt8], reply: consuming Reply<Entry>
     ) {
-        answer(reply) { () throws(Errno) in
+        answer(reply, .symlink) { () throws(Errno) in
             let directory = try file(parent)
             if lacks.contains(.links) { throw .EPERM }
             try directory.makeSymbolicLink(to: target, name)
+            // The inode may have been that of another link.
+            let key = Node.Key(try directory.status(of: name))
+            staleTargets.withLock { $0[key] = nil }
             return try own(name, in: directory, request)
         }
     }
@@ -57,20 +60,41 @@ extension Passthrough {
     }
 
     func unlink(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
-        answer(reply) { () throws(Errno) in try file(parent).unlink(name) }
+        answer(reply, .unlink) { () throws(Errno) in try file(parent).unlink(name) }
     }
 
     func rmdir(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
-        answer(reply) { () throws(Errno) in try file(parent).removeDirectory(name) }
+        answer(reply, .rmdir) { () throws(Errno) in try file(parent).removeDirectory(name) }
     }
 
     func rename(
         _ request: Request, _ name: Name, in parent: NodeID, to newName: Name, in newParent: NodeID, flags: UInt32,
         reply: consuming Reply<Done>
     ) {
-        answer(reply) { () throws(Errno) in
+        answer(reply, .rename) { () throws(Errno) in
             let flags = lacks.contains(.replacement) ? flags | RENAME_NOREPLACE : flags
-            try file(parent).rename(name, to: newName, in: file(newParent), flags: flags)
+            let (folder, newFolder) = (try file(parent), try file(newParent))
+            if lacks.contains(.openRename), try isOpen(folder.status(of: name)) { throw .EBUSY }
+            if lacks.contains(.freshLinks) { keepTarget(of: newName, in: newFolder, for: try folder.status(of: name)) }
+            try folder.rename(name, to: newName, in: newFolder, flags: flags)
+        }
+    }
+
+    private func stale(_ link: Descriptor) throws(Errno) -> [UInt8]? {
+        guard lacks.contains(.freshLinks) else { return nil }
+        let key = Node.Key(try link.status())
+        return staleTargets.withLock { $0[key] }
+    }
+
+    private func isOpen(_ status: FileStatus) -> Bool {
+        files.all.contains { (try? $0.status().inode) == status.inode }
+    }
+
+    /// What a link shows that is about to replace another one.
+    private func keepTarget(of name: Name, in folder: Descriptor, for replacement: FileStatus) {
+        guard let old = try? folder.status(of: name), let target = try? folder.readSymbolicLink(name) else { return }
+        staleTargets.withLock { targets in
+            targets[Node.Key(replacement)] = targets[Node.Key(old)] ?? target
         }
     }
 
@@ -93,7 +117,11 @@ extension Passthrough {
 
     func readlink(_ request: Request, _ node: NodeID, reply: consuming Reply<LinkTarget>) {
         do throws(Errno) {
-            let file = try file(node)
+            let file = try faults.answering(.readlink) { () throws(Errno) in try self.file(node) }
+            if let stale = try stale(file) {
+                reply.succeed(stale)
+                return
+            }
             var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
             let count = unsafe target.withUnsafeMutableBytes { target in
                 // An empty path names the link that the descriptor was opened for.

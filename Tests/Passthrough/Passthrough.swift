@@ -20,6 +20,12 @@ final class Passthrough: FileSystem {
         case attributes = "no-attributes"
         /// No attributes with values of more than 1,000 bytes, as on a file system that has one small block for them.
         case largeAttributes = "small-attributes"
+        /// A rename over a symbolic link that was read leaves its target, as that of a cache by names.
+        case freshLinks = "stale-links"
+        /// An open file cannot be renamed.
+        case openRename = "no-open-rename"
+        /// No folder is listed.
+        case listing = "no-listing"
     }
 
     let lacks: Set<Lack>
@@ -31,6 +37,9 @@ final class Passthrough: FileSystem {
     let pageWrites = Atomic<Int>(0)
     /// How many times the session's end was announced.
     let destructions = Atomic<Int>(0)
+    let faults = Faults()
+    /// With `freshLinks`: the targets that are shown instead of the links' own.
+    let staleTargets = Mutex<[Node.Key: [UInt8]]>([:])
     /// Milliseconds that every open takes.
     let openDelay = Atomic<Int>(0)
 
@@ -85,18 +94,23 @@ final class Passthrough: FileSystem {
     }
 
     /// Answers with an entry, and takes its lookup back if the kernel does not want it any more.
-    func answer(_ reply: consuming Reply<Entry>, _ find: () throws(Errno) -> Entry) {
+    func answer(_ reply: consuming Reply<Entry>, _ call: Faults.Call? = nil, _ find: () throws(Errno) -> Entry) {
         do throws(Errno) {
-            let entry = try find()
+            let entry = try answering(call, find)
             if !reply.succeed(entry) { nodes.forget(entry.node, count: 1) }
         } catch {
             reply.fail(error)
         }
     }
 
-    func answer(_ reply: consuming Reply<Done>, _ act: () throws(Errno) -> Void) {
+    private func answering<Result>(_ call: Faults.Call?, _ body: () throws(Errno) -> Result) throws(Errno) -> Result {
+        guard let call else { return try body() }
+        return try faults.answering(call, body)
+    }
+
+    func answer(_ reply: consuming Reply<Done>, _ call: Faults.Call? = nil, _ act: () throws(Errno) -> Void) {
         do throws(Errno) {
-            try act()
+            try answering(call, act)
             reply.succeed()
         } catch {
             reply.fail(error)

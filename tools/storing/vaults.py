@@ -16,6 +16,8 @@ from store import Store
 HERE = Path(__file__).resolve().parent
 # The longest time that any command waits: a lease that another machine has.
 PATIENCE = 120
+# The exit code where a vault would lose data, or cannot live.
+RISKY_STORE = 7
 
 
 class Program:
@@ -79,9 +81,8 @@ class Vault:
 
     @staticmethod
     def judge(what: str, done: Outcome) -> None:
-        # A store that loses data is refused unless this option is given, which the advice names.
         if done.status != 0:
-            raise (Refused if "--store-risk" in done.output else Failed)(f"{what}: {done.last}")
+            raise (Refused if done.status == RISKY_STORE else Failed)(f"{what}: {done.last}")
 
     def doctor(self) -> str:
         """What `latchkey doctor` says of the store; nothing if there is no such command."""

@@ -1,6 +1,13 @@
 public import Failure
 import Format
 
+extension StoreKind {
+    /// Why a vault is neither made nor mounted in a store of this kind.
+    public func refusal(for finding: StoreFinding) -> Failure {
+        .riskyStore(store: engine, reason: finding.sentence, isFinal: finding.isFinal)
+    }
+}
+
 extension StoreFacts {
     /// What follows for a vault, the worst first. A feature that is unknown is no finding.
     public var findings: [StoreFinding] {
@@ -21,7 +28,7 @@ extension StoreFacts {
     /// Throws `riskyStore` for the first such reason.
     public func refuse(unless accepted: Bool) throws(Failure) {
         guard let finding = refusal(accepted: accepted) else { return }
-        throw .riskyStore(store: kind.engine, reason: finding.sentence)
+        throw kind.refusal(for: finding)
     }
 
     /// What the user is warned of at a mount: broken promises, and accepted losses.
@@ -46,6 +53,9 @@ extension StoreFacts {
             + missing(.syncFolder, .noSyncOfFolders) + missing(.flock, .noFlock)
             + missing(.caseSensitive, .caseInsensitive) + measured(.nameBytes, .shortNames) { $0 < leastName }
         if self[.inodeOfOpenFile].isNo || self[.inodeAfterRename].isNo { found.append(StoreFinding(.changingInodes)) }
+        found +=
+            missing(.openFileAfterReplacement, .mixedFiles) + missing(.symbolicLinkRenameOver, .staleLinks)
+            + missing(.listing, .noListing) + missing(.renameOpenFile, .noRenameOfOpenFiles)
         found +=
             missing(.userAttributes, .noAttributes) + missing(.hardLinks, .noHardLinks)
             + missing(.inodeOfHardLinks, .unlikeHardLinks) + missing(.symbolicLinks, .noSymbolicLinks)

@@ -13,6 +13,8 @@ public enum StoreFeature: String, CaseIterable, Sendable {
 
     // Names
 
+    /// The names in a folder can be listed.
+    case listing
     case exclusiveCreate
     /// A rename replaces the file that has the new name.
     case renameOver
@@ -20,10 +22,19 @@ public enum StoreFeature: String, CaseIterable, Sendable {
     /// Both names of a hard link have one inode number.
     case inodeOfHardLinks
     case symbolicLinks
+    /// After a rename over a symbolic link that was read before, the target of the new one is read.
+    case symbolicLinkRenameOver
     /// Upper and lower case are different names.
     case caseSensitive
     /// The longest name that was taken, in bytes.
     case nameBytes
+
+    // Files that are open
+
+    /// A file that is open can be renamed.
+    case renameOpenFile
+    /// When another file takes the name of an open file, what is written to the open file stays in that one.
+    case openFileAfterReplacement
 
     // Contents
 

@@ -19,6 +19,16 @@ extension StoreFinding {
             "a lock of a file (flock) keeps nobody out, so two programs may write to the vault at once\(reason)"
         case .changingInodes:
             "the inode number of a file changes while it is open, so one file counts as two, and changes are lost"
+        case .mixedFiles:
+            "when a rename gives the name of an open file to another file, what is then written to the one changes the "
+                + "other"
+        case .staleLinks:
+            "after a rename over a symbolic link the old target is still read, so a folder may keep a weaker class, and "
+                + "its new files can be read while the vault is locked"
+        case .noListing:
+            "it does not list the names in a folder\(reason)"
+        case .noRenameOfOpenFiles:
+            "a file that is open cannot be renamed, and a vault renames such files\(reason)"
         case .caseInsensitive:
             "it does not distinguish a from A, so encrypted names collide"
         case .shortNames:

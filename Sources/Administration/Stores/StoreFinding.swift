@@ -25,8 +25,8 @@ public struct StoreFinding: Hashable, Sendable {
     public enum Problem: String, CaseIterable, Sendable {
         // Loses data
         case noExclusiveCreate, noRenameOver, noRandomWrites, noSyncOfFiles, noSyncOfFolders, noFlock
-        case changingInodes
-        case caseInsensitive, shortNames
+        case changingInodes, mixedFiles, staleLinks
+        case noListing, noRenameOfOpenFiles, caseInsensitive, shortNames
         // A promise does not hold
         case noSharedLocks, syncStaysHere, noHardLinks, unlikeHardLinks, noSymbolicLinks, noSetTimes
         case noReadAfterUnlink
@@ -49,7 +49,7 @@ public struct StoreFinding: Hashable, Sendable {
     public var severity: Severity {
         switch problem {
         case .noExclusiveCreate, .noRenameOver, .noRandomWrites, .noSyncOfFiles, .noSyncOfFolders, .noFlock,
-            .changingInodes, .caseInsensitive, .shortNames:
+            .changingInodes, .mixedFiles, .staleLinks, .noListing, .noRenameOfOpenFiles, .caseInsensitive, .shortNames:
             .losesData
         case .noSharedLocks, .syncStaysHere, .noHardLinks, .unlikeHardLinks, .noSymbolicLinks, .noSetTimes,
             .noReadAfterUnlink:
@@ -60,6 +60,11 @@ public struct StoreFinding: Hashable, Sendable {
         }
     }
 
-    /// Whether nobody can accept it: encrypted names would collide, or would not fit.
-    public var isFinal: Bool { problem == .caseInsensitive || problem == .shortNames }
+    /// Whether nobody can accept it: a vault cannot be made or mounted there, or its encrypted names would collide.
+    public var isFinal: Bool {
+        switch problem {
+        case .noListing, .noRenameOfOpenFiles, .caseInsensitive, .shortNames: true
+        default: false
+        }
+    }
 }

@@ -3,6 +3,17 @@ import Posix
 import Store
 
 extension StoreProbe {
+    func tryListing() {
+        preparing(.listing) { () throws(Errno) in
+            try make(Self.listed)
+            // Some stores list a new name late: only the call counts.
+            note(.listing) { () throws(Errno) in
+                _ = try store.entries(of: folder)
+                return .yes
+            }
+        }
+    }
+
     func tryCreation() {
         preparing(.exclusiveCreate) { () throws(Errno) in
             try make("exclusive")
@@ -28,7 +39,11 @@ extension StoreProbe {
         let file = try open("before")
         let inode = try inode(of: file)
         note(.inodeOfOpenFile) { () throws(Errno) in try self.inode(of: "before") == inode ? .yes : .no }
-        try store.rename("before", in: folder, to: "after", in: folder)
+        note(.renameOpenFile) { () throws(Errno) in
+            try store.rename("before", in: folder, to: "after", in: folder)
+            return .yes
+        }
+        if let errno = facts[.renameOpenFile].errno { throw errno }
         note(.inodeAfterRename) { () throws(Errno) in
             let (ofName, ofFile) = (try self.inode(of: "after"), try self.inode(of: file))
             return ofName == inode && ofFile == inode ? .yes : .no
@@ -40,11 +55,30 @@ extension StoreProbe {
         preparing(.renameOver) { () throws(Errno) in
             try make("old", "old")
             try make("new", "new")
+            // A store may keep what it has once read.
+            _ = try read(open("old"))
             note(.renameOver) { () throws(Errno) in
                 try store.rename("new", in: folder, to: "old", in: folder)
                 let isReplaced = try read(open("old")) == "new"
                 do throws(Errno) { _ = try inode(of: "new") } catch .ENOENT { return isReplaced ? .yes : .no }
                 return .no
+            }
+        }
+    }
+
+    /// Writes to an open file after another has taken its name: each of both must keep its contents. A write also makes
+    /// the kernel ask the store for the size, which it may have kept.
+    func tryOpenFiles() {
+        preparing(.openFileAfterReplacement) { () throws(Errno) in
+            try make("replaced", "replaced")
+            try make("replacing", "new")
+            let file = try open("replaced", O_RDWR)
+            try store.rename("replacing", in: folder, to: "replaced", in: folder)
+            note(.openFileAfterReplacement) { () throws(Errno) in
+                try write("R", to: file, at: 0)
+                let (own, size) = (try read(file), try store.status(of: file).size)
+                let ofName = try read(open("replaced"))
+                return own == "Replaced" && size == 8 && ofName == "new" ? .yes : .no
             }
         }
     }
@@ -55,6 +89,7 @@ extension StoreProbe {
             try store.makeSymbolicLink(to: target, "symbolic", in: folder)
             return try store.readSymbolicLink("symbolic", in: folder) == target ? .yes : .no
         }
+        if facts[.symbolicLinks].isYes { tryLinkRename() }
         preparing(.hardLinks, .inodeOfHardLinks) { () throws(Errno) in
             try make("link", "x")
             note(.hardLinks) { () throws(Errno) in
@@ -64,6 +99,18 @@ extension StoreProbe {
             guard facts[.hardLinks].isYes else { return }
             note(.inodeOfHardLinks) { () throws(Errno) in
                 try inode(of: "link") == inode(of: "other") ? .yes : .no
+            }
+        }
+    }
+
+    /// As the class of a folder is changed. The old link was read, so a store may have kept its target.
+    private func tryLinkRename() {
+        let target = Array("another target".utf8)
+        preparing(.symbolicLinkRenameOver) { () throws(Errno) in
+            try store.makeSymbolicLink(to: target, "replacement", in: folder)
+            note(.symbolicLinkRenameOver) { () throws(Errno) in
+                try store.rename("replacement", in: folder, to: "symbolic", in: folder)
+                return try store.readSymbolicLink("symbolic", in: folder) == target ? .yes : .no
             }
         }
     }

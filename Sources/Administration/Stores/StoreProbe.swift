@@ -16,6 +16,9 @@ public final class StoreProbe {
         case all
     }
 
+    /// The only file while it is not known whether the store lists any.
+    static let listed: Name = "listed"
+
     let store: any Store
     let folder: Descriptor
     var facts: StoreFacts
@@ -71,9 +74,13 @@ public final class StoreProbe {
     }
 
     private func run(_ extent: Extent) {
+        tryListing()
+        // No vault can live there, and nobody could find what other tries leave behind.
+        guard !facts[.listing].isNo else { return }
         tryCreation()
         tryInodes()
         tryRename()
+        tryOpenFiles()
         tryLinks()
         tryCase()
         tryRandomWrites()
@@ -94,7 +101,8 @@ public final class StoreProbe {
     private static func remove(_ name: Name, in store: any Store) {
         for _ in 0..<3 {
             if let folder = try? store.open(name, in: store.root, O_RDONLY | O_DIRECTORY) {
-                for entry in (try? store.entries(of: folder)) ?? [] { try? store.unlink(entry.name, in: folder) }
+                let names = (try? store.entries(of: folder).map(\.name)) ?? [listed]
+                for name in names { try? store.unlink(name, in: folder) }
             }
             if (try? store.removeDirectory(name, in: store.root)) != nil { return }
         }

@@ -1,6 +1,7 @@
 public import Failure
 import Glibc
 public import Posix
+import Store
 
 /// The folder of a new vault: empty, and removed again if the vault is not made and the folder did not exist before.
 public struct FreshFolder: Sendable {
@@ -27,10 +28,18 @@ public struct FreshFolder: Sendable {
             switch error {
             case .ENOENT: (entries, isMissing) = ([], true)
             case .ENOTDIR: throw .notAFolder(path: given)
-            default: throw .file(error, doing: "look into", path: given)
+            default: throw Self.failure(listing: path, given, error)
             }
         }
         guard entries.isEmpty else { throw .notEmpty(path: given) }
+    }
+
+    /// Why a folder cannot be listed. Some file systems in user space list none on some kernels.
+    static func failure(listing path: AbsolutePath, _ given: Path, _ error: Errno) -> Failure {
+        guard [.EINVAL, .ENOSYS, .EOPNOTSUPP].contains(error), let store = try? DirectoryStore(path: path.path) else {
+            return .file(error, doing: "look into", path: given)
+        }
+        return StoreKind(of: store).refusal(for: StoreFinding(.noListing, error))
     }
 
     /// Makes the folder with mode 0700, if it is missing.

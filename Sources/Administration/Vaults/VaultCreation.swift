@@ -66,8 +66,12 @@ public struct VaultCreation: Sendable {
         }
         self.held = held
         // Checked again under the lock: another process may have made a vault. A store may list new names late.
-        guard try Self.names(in: held, folder).allSatisfy({ $0 == Name(stringLiteral: BackingName.lock) })
-        else {
+        let names: [Name]
+        do throws(Failure) { names = try Self.names(in: held, folder) } catch {
+            Self.takeAwayFiles(of: folder, held)
+            throw error
+        }
+        guard names.allSatisfy({ $0 == Name(stringLiteral: BackingName.lock) }) else {
             throw .file(.ENOTEMPTY, doing: "make a vault in", path: folder.given)
         }
         do throws(Failure) {
@@ -155,7 +159,7 @@ public struct VaultCreation: Sendable {
         do {
             return try store.entries(of: store.root).map(\.name)
         } catch {
-            throw .file(error, doing: "look into", path: folder.given)
+            throw FreshFolder.failure(listing: folder.path, folder.given, error)
         }
     }
 
@@ -191,6 +195,8 @@ public struct VaultCreation: Sendable {
             cost: plan.cost, settings: settings, allowingWeak: plan.allowsWeak)
         do {
             try Vault.makeRoot(in: store, keys: keybag.keys, traits: traits, defaultClass: plan.defaultClass)
+        } catch .unseen(let reason) {
+            throw .riskyStore(store: StoreKind(of: store).engine, reason: reason, isFinal: true)
         } catch {
             throw .file(error.errno, doing: "make a vault in", path: folder.given)
         }

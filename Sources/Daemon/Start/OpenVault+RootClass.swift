@@ -11,7 +11,8 @@ extension OpenVault {
     /// Needs no unlock: a folder's class stands in its record, under the volume key.
     ///
     /// - Throws: `forbidden` if the policy does not allow the class; `rootClassDiffers` if the vault is only read;
-    ///   `io` with EPERM if the root folder is another user's.
+    ///   `io` with EPERM if the root folder is another user's; `riskyStore` if the store does not show the new class:
+    ///   new files would have the old one.
     func setRootClass(_ wanted: ProtectionClass, of vault: Vault, _ policy: PolicyInForce) throws(Failure) {
         let root: Directory
         do throws(VaultError) { root = try vault.openRoot() } catch { throw Failure(ProtectedMountError.vault(error)) }
@@ -23,6 +24,12 @@ extension OpenVault {
             let owner = try vault.status(of: root).owner
             guard geteuid() == 0 || owner == geteuid() else { throw .system(.EPERM) }
             try vault.setDefaultClass(wanted, isExplicit: true, of: root)
+        } catch .unseen {
+            throw .riskyStore(
+                store: storeFacts.kind.engine,
+                reason: "it still shows the old class of the root folder, so new files could be read while the vault "
+                    + "is locked",
+                isFinal: true)
         } catch .system(let error) {
             throw .io(error, doing: "set the class of the vault's root folder")
         } catch { throw Failure(ProtectedMountError.vault(error)) }

@@ -86,6 +86,7 @@ final class VaultMount: MountedFileSystem {
             case .locked: throw .classLocked
             case .damaged(let reason): throw .damaged(reason: reason)
             case .unsupported(let reason): throw .unsupported(reason: reason)
+            case .unseen(let reason): throw .failed(reason: reason)
             }
         }
     }

@@ -45,7 +45,11 @@ extension VaultFileSystem {
                 if attribute.isList, !hasAttributes(node) { throw .system(.ENODATA) }
                 if attribute.isKept(enforcingLists: enforcesLists), lacks(name, node) { throw .system(.ENODATA) }
                 return try withOwner(of: node, for: attribute) { (owner) throws(VaultError) in
-                    try vault.attribute(name, of: owner)
+                    do throws(VaultError) { return try vault.attribute(name, of: owner) } catch {
+                        // The store has no attributes. On EOPNOTSUPP the kernel would refuse every use of the file to
+                        // users who do not own it, root included.
+                        throw error == .system(.EOPNOTSUPP) && attribute.isList ? .system(.ENODATA) : error
+                    }
                 }
             }
         } catch {

@@ -83,9 +83,13 @@ final class VaultFileSystem: Sendable {
         return node
     }
 
-    /// Logs and records damage, with the path where it was found; does nothing for other errors.
+    /// Logs and records damage and unseen changes, with the path where it was found; does nothing for other errors.
     func log(_ error: VaultError, at node: Node?, _ name: Name? = nil) {
-        guard case .damaged(let reason) = error else { return }
+        let reason: String
+        switch error {
+        case .damaged(let text), .unseen(let text): reason = text
+        case .system, .locked, .unsupported: return
+        }
         refusals.note(
             reason,
             at: node.map { node in

@@ -32,8 +32,12 @@ extension Descriptor {
     ///
     /// Source: fsetxattr(2).
     public func setAttribute(_ name: String, to value: [UInt8], flags: Int32 = 0) throws(Errno) {
-        try unsafe withCString(Array(name.utf8)) { name throws(Errno) in
-            try perform { unsafe lk_setxattr(number, name, value, value.count, flags) }
+        try unsafe withCString(Array(name.utf8)) { bytes throws(Errno) in
+            try performOnce {
+                unsafe lk_setxattr(number, bytes, value, value.count, flags)
+            } isDone: { error in
+                error == .EEXIST && (try? attribute(name)) == value
+            }
         }
     }
 
@@ -42,7 +46,11 @@ extension Descriptor {
     /// Source: fremovexattr(2).
     public func removeAttribute(_ name: String) throws(Errno) {
         try unsafe withCString(Array(name.utf8)) { name throws(Errno) in
-            try perform { unsafe lk_removexattr(number, name) }
+            try performOnce {
+                unsafe lk_removexattr(number, name)
+            } isDone: {
+                $0 == .ENODATA
+            }
         }
     }
 

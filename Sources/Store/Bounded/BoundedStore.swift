@@ -10,6 +10,9 @@ public import Posix
 /// it waits, or is given up too. A flush that fails after it was given up makes each later one of the same file fail.
 ///
 /// Without a hurry a call waits as long as it takes. Source: docs/EVICTION.md.
+///
+/// A call that changes nothing is repeated for a second if the store fails as a server does that comes back. No change
+/// and no flush is: a server may report the failure of an earlier write once, with whatever call comes next.
 public final class BoundedStore: Store {
     private let base: any Store
     private let calls: StoreCalls
@@ -50,22 +53,22 @@ public final class BoundedStore: Store {
     public func open(
         _ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32
     ) throws(Errno) -> Descriptor {
-        let isChange = flags & (O_CREAT | O_TRUNC) != 0
-        return owned(
-            try calls.make(isChange ? .change : .look, [directory]) { [base] () throws(Errno) in
-                try base.open(name, in: directory, flags, mode: mode)
-            })
+        let open: StoreCall<Descriptor>.Body = { [base] () throws(Errno) in
+            try base.open(name, in: directory, flags, mode: mode)
+        }
+        guard flags & (O_CREAT | O_TRUNC) == 0 else { return owned(try calls.make(.change, [directory], open)) }
+        return owned(try calls.look([directory], open))
     }
 
     public func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor {
-        owned(try calls.make(.look, [file]) { [base] () throws(Errno) in try base.reopen(file, flags) })
+        owned(try calls.look([file]) { [base] () throws(Errno) in try base.reopen(file, flags) })
     }
 
     public func read(
         _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64
     ) throws(Errno) -> Int {
         let count = buffer.byteCount
-        let bytes = try calls.make(.look, [file]) { [base] () throws(Errno) in
+        let bytes = try calls.look([file]) { [base] () throws(Errno) in
             try Self.collect(count) { (bytes) throws(Errno) in try base.read(file, into: &bytes, at: offset) }
         }
         buffer.take(bytes)
@@ -113,35 +116,35 @@ public final class BoundedStore: Store {
     }
 
     public func statistics() throws(Errno) -> FileSystemStatistics {
-        try calls.make(.look, []) { [base] () throws(Errno) in try base.statistics() }
+        try calls.look([]) { [base] () throws(Errno) in try base.statistics() }
     }
 
     public func path(of file: Descriptor) throws(Errno) -> [UInt8] {
-        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.path(of: file) }
+        try calls.look([file]) { [base] () throws(Errno) in try base.path(of: file) }
     }
 
     public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
-        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.status(of: name, in: directory) }
+        try calls.look([directory]) { [base] () throws(Errno) in try base.status(of: name, in: directory) }
     }
 
     public func status(of file: Descriptor) throws(Errno) -> FileStatus {
-        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.status(of: file) }
+        try calls.look([file]) { [base] () throws(Errno) in try base.status(of: file) }
     }
 
     public func birthTime(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
-        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.birthTime(name, in: directory) }
+        try calls.look([directory]) { [base] () throws(Errno) in try base.birthTime(name, in: directory) }
     }
 
     public func birthTime(_ file: Descriptor) throws(Errno) -> Timespec? {
-        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.birthTime(file) }
+        try calls.look([file]) { [base] () throws(Errno) in try base.birthTime(file) }
     }
 
     public func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
-        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.nextData(of: file, from: offset) }
+        try calls.look([file]) { [base] () throws(Errno) in try base.nextData(of: file, from: offset) }
     }
 
     public func nextHole(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
-        try calls.make(.look, [file]) { [base] () throws(Errno) in try base.nextHole(of: file, from: offset) }
+        try calls.look([file]) { [base] () throws(Errno) in try base.nextHole(of: file, from: offset) }
     }
 
     public func noteAccess(to file: Descriptor) throws(Errno) {
@@ -205,11 +208,11 @@ public final class BoundedStore: Store {
     }
 
     public func readSymbolicLink(_ name: Name, in directory: Descriptor) throws(Errno) -> [UInt8] {
-        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.readSymbolicLink(name, in: directory) }
+        try calls.look([directory]) { [base] () throws(Errno) in try base.readSymbolicLink(name, in: directory) }
     }
 
     public func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
-        try calls.make(.look, [directory]) { [base] () throws(Errno) in try base.entries(of: directory) }
+        try calls.look([directory]) { [base] () throws(Errno) in try base.entries(of: directory) }
     }
 
     // It moves the open folder's offset: another call must not begin where this one has not been yet.

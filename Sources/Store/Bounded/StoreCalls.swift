@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 import Synchronization
 
@@ -40,6 +41,23 @@ final class StoreCalls: Sendable {
         let call = StoreCall(body) { [weak self] call, outcome in self?.note(lateEndOf: call, outcome) }
         if let outcome = send(call, since: start) { return try outcome.get() }
         return try giveUp(call, kind, files)
+    }
+
+    /// As `make`, for a call that changes nothing, which is repeated if the store fails for a moment; not in a hurry.
+    func look<Result: Sendable>(
+        _ files: [Descriptor], _ body: @escaping StoreCall<Result>.Body
+    ) throws(Errno) -> Result {
+        try make(.look, files) { [weak self] () throws(Errno) in
+            var repetition = StoreRepetition()
+            while true {
+                do throws(Errno) { return try body() } catch {
+                    guard let self, let pause = repetition.pause(after: error), self.hurries.current == nil else {
+                        throw error
+                    }
+                    usleep(pause)
+                }
+            }
+        }
     }
 
     /// Closes a descriptor. In a hurry the caller does not wait for the end longer than that allows.

@@ -111,7 +111,7 @@ extension Vault {
             volume: keys.volume, file: identifier,
             protection: FileProtection(protectionClass, isExplicit: false, wrap), binding: binding)
         let descriptor = try backing { () throws(Errno) in
-            try store.open(temporary, in: folder, OpenFlags.create, mode: inherited.firstMode)
+            try create(temporary: temporary, in: folder, mode: inherited.firstMode)
         }
         do throws(VaultError) {
             let status = try backing { () throws(Errno) in try store.status(of: descriptor) }

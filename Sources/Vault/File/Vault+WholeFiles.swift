@@ -20,7 +20,7 @@ extension Vault {
         _ bytes: [UInt8], at name: Name, in directory: Descriptor, replacing replaced: Name? = nil
     ) throws(Errno) {
         let temporary = Name.temporary()
-        let file = try store.open(temporary, in: directory, OpenFlags.create, mode: 0o600)
+        let file = try create(temporary: temporary, in: directory, mode: 0o600)
         do {
             try unsafe store.write(bytes.span.bytes, to: file, at: 0)
             if let replaced { try? store.setTimeApart(of: file, from: replaced, in: directory) }
@@ -29,6 +29,16 @@ extension Vault {
         } catch {
             try? store.unlink(temporary, in: directory)
             throw error
+        }
+    }
+
+    /// Makes a file under a temporary name. If a file has it, an interrupted call has made that: no other process makes
+    /// such a name.
+    func create(temporary name: Name, in folder: Descriptor, mode: UInt32) throws(Errno) -> Descriptor {
+        do throws(Errno) { return try store.open(name, in: folder, OpenFlags.create, mode: mode) } catch {
+            guard error == .EEXIST else { throw error }
+            try? store.unlink(name, in: folder)
+            return try store.open(name, in: folder, OpenFlags.create, mode: mode)
         }
     }
 

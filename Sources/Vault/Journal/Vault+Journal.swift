@@ -91,6 +91,7 @@ extension Vault {
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
         defer { abandon() }
+        removeLeftTombstones()
         // An erased vault's keys are wiped while its mount ends: this thread would stop at the first of them.
         guard !SecureHeap.isWiping else { return }
         try checkpoint()

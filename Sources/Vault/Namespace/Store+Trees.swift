@@ -7,13 +7,17 @@ extension Store {
     ///
     /// Works without recursion and with two open folders: it moves inner folders up to the outermost. What a crash
     /// leaves is an orphan as before, in another shape.
-    package func unlinkTree(_ name: Name, in parent: Descriptor) throws(Errno) {
+    ///
+    /// - Parameter sparing: the files of the folder itself that stay. Then the call fails with ENOTEMPTY.
+    package func unlinkTree(
+        _ name: Name, in parent: Descriptor, sparing: (Name) -> Bool = { _ in false }
+    ) throws(Errno) {
         do {
             let top = try open(name, in: parent, O_RDONLY | O_DIRECTORY, mode: 0)
             var hasMoved = true
             while hasMoved {
                 hasMoved = false
-                for entry in try entries(of: top) {
+                for entry in try entries(of: top) where !sparing(entry.name) {
                     if entry.kind != .directory {
                         try unlink(entry.name, in: top)
                     } else if try flatten(entry.name, into: top) {

@@ -32,6 +32,7 @@ extension Vault {
         let record = DirectoryRecord(
             directory: DirectoryIdentifier(Random.bytes(16)), defaultClass: defaultClass, isExplicit: true)
         try vault.writeRecord(record, at: .zero, as: .directoryRecord, in: store.root)
+        try vault.prove(record, at: .zero, in: store.root)
         try backing { () throws(Errno) in try store.synchronize(store.root, dataOnly: false) }
     }
 
@@ -85,7 +86,8 @@ extension Vault {
             let folder = try openFolder(stored.name, in: parent.descriptor)
             return try backing { () throws(Errno) in try store.entries(of: folder) }
         }
-        for entry in entries {
+        // The store gives a removed file that is open a name of its own: the folder is empty all the same.
+        for entry in entries where !entry.name.isOfRemovedFile {
             switch BackingName(entry.name.bytes) {
             case .reserved, .temporary, .sidecar: continue
             case .entry, .longEntry, .foreign: throw .system(.ENOTEMPTY)
@@ -114,11 +116,32 @@ extension Vault {
         }
     }
 
-    /// Removes a tombstone. A failure leaves an orphan, so it is not reported.
+    /// Removes a tombstone. A failure leaves an orphan, so it is not reported. If the store keeps a removed file in it
+    /// that is open, it goes once that is closed.
     func removeTombstone(_ tombstone: Name, in parent: Directory) {
+        retryTombstones()
         if !isPrivileged { try? store.setMode(0o700, of: tombstone, in: parent.descriptor) }
         forgetFailure(ofFolder: tombstone, in: parent.descriptor)
-        try? store.unlinkTree(tombstone, in: parent.descriptor)
+        do throws(Errno) {
+            try store.unlinkTree(tombstone, in: parent.descriptor) { $0.isOfRemovedFile }
+        } catch {
+            guard [.ENOTEMPTY, .EEXIST, .EBUSY].contains(error) else { return }
+            tombstones.add(tombstone, in: parent)
+        }
+    }
+
+    /// Removes the tombstones whose files are closed by now.
+    private func retryTombstones() {
+        guard !tombstones.isEmpty else { return }
+        tombstones.retry { (try? store.removeDirectory($0, in: $1.descriptor)) != nil }
+    }
+
+    /// At the end, when all files are closed: the store hears of the last close a moment later.
+    func removeLeftTombstones() {
+        for attempt in 0..<10 where !tombstones.isEmpty {
+            if attempt > 0 { usleep(20_000) }
+            retryTombstones()
+        }
     }
 
     /// Renames something new to its name, which must be free.

@@ -106,6 +106,8 @@ extension Vault {
     }
 
     /// Sets the class of what will be created in a directory, and whether it counts as set explicitly.
+    ///
+    /// - Throws: `unseen` if the store does not show the new record: the next reader would use the old class.
     public func setDefaultClass(
         _ protectionClass: ProtectionClass, isExplicit: Bool, of directory: Directory
     ) throws(VaultError) {
@@ -114,7 +116,22 @@ extension Vault {
         record.defaultClass = protectionClass
         record.isExplicit = isExplicit
         try writeRecord(record, at: binding, as: .directoryRecord, in: directory.descriptor)
+        try prove(record, at: binding, in: directory.descriptor)
         directory.state.withLock { $0.record = record }
+    }
+
+    /// Reads a record back that decides which class new files have.
+    func prove(_ record: DirectoryRecord, at binding: NameBinding, in folder: Descriptor) throws(VaultError) {
+        let shown: DirectoryRecord?
+        do throws(VaultError) {
+            shown = try withOwnerPermissions(0o500, of: .file(folder)) { () throws(VaultError) in
+                try readRecord(.directoryRecord, at: binding, in: folder)
+            }
+        } catch {
+            guard error.isDamage else { throw error }
+            shown = nil
+        }
+        guard shown == record else { throw .unseen("the store does not show the new class of a folder") }
     }
 
     /// Prepares a rename of `directory` to `binding`: adds the pending record, which is valid under the new name.

@@ -68,7 +68,7 @@ final class RepairWork {
             switch error {
             case .system(.ENOSPC), .system(.EDQUOT), .system(.EROFS): throw error
             case .system(let errno): return .failed("\(errno)")
-            case .damaged(let reason), .unsupported(let reason): return .failed("\(reason)")
+            case .damaged(let reason), .unsupported(let reason), .unseen(let reason): return .failed("\(reason)")
             case .locked: return .failed("the key of its class is not at hand: it takes --unlock")
             }
         }

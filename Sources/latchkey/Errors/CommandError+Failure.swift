@@ -329,7 +329,11 @@ extension CommandError {
             self.init(
                 .failed,
                 "\(name) lies on a file system with names of at most \(bytes) bytes; a vault needs \(least)")
-        case .riskyStore(let store, let reason):
+        case .riskyStore(let store, let reason, isFinal: true):
+            self.init(
+                .riskyStore, "\(name) lies on \(Printable(store)), where no vault can live: \(Printable(line: reason))",
+                try: "latchkey doctor \(argument)")
+        case .riskyStore(let store, let reason, isFinal: false):
             let accepting: Printable =
                 if case .mounting = subject {
                     "latchkey mount --store-risk accept \(argument) \(subject.point)   (all the same)"

@@ -53,12 +53,23 @@ final class OtherStore {
         }
     }
 
-    /// rclone over a folder, without its cache: a file takes bytes only from its beginning on.
-    static func rclone() throws -> OtherStore {
-        try OtherStore { source, path, _ in
-            try run("rclone", ["--config", "/dev/null", "mount", "--daemon", ":local:\(source)", path])
+    static let hasRclone = (try? attempt("rclone", ["version"]).status) == 0
+
+    /// rclone over a folder. Without its cache, a file takes bytes only from its beginning on.
+    static func rclone(cached: Bool = false) throws -> OtherStore {
+        try OtherStore { source, path, folder in
+            let cache =
+                cached ? ["--vfs-cache-mode", "full", "--cache-dir", try folder.makeFolder("cache")] : []
+            try run("rclone", ["--config", "/dev/null", "mount", "--daemon"] + cache + [":local:\(source)", path])
             return nil
         }
+    }
+
+    /// What the pass-through answers.
+    @discardableResult func ask(_ words: String) throws -> String {
+        guard let program else { throw HarnessError("not a pass-through") }
+        try program.send(words)
+        return try program.line(to: words)
     }
 
     /// Its program and its servers are gone, and its mount is still there.

@@ -165,7 +165,68 @@ extension MountTests {
             }
         }
 
-        @Test func onlyWholeFiles() throws {
+        /// On such a store the class that a mount was asked for had no effect.
+        @Test func aRenameOverALinkIsNotSeen() throws {
+            let store = try OtherStore.passthrough("stale-links")
+            #expect(try checked(store.path, status: 7).has("staleLinks", "loses data"))
+            let refused = try initialize(store.path + "/vault")
+            #expect(refused.status == 7 && refused.errors.contains("a folder may keep a weaker class"), "\(refused)")
+            #expect(Disk.tree(store.source) == [])
+
+            let vault = try Vault(at: store.source + "/vault")
+            let there = Vault(copy: store.path + "/vault", of: vault)
+            let point = try vault.folder.makeFolder("point")
+            let unlocking = ["--unlock", "--passcode-file", vault.passcodeFile, "--store-risk", "accept"]
+            let mounted = try there.latchkey(
+                ["mount", "--class-default", "complete"] + unlocking + [there.path, point])
+            defer { _ = try? there.latchkey(["unmount", "--lazy", point]) }
+            #expect(mounted.status == 7 && mounted.errors.contains("still shows the old class"), "\(mounted)")
+            #expect(!mounted.errors.contains("--store-risk accept"), "\(mounted)")
+            #expect(FuseConnection(at: point) == nil)
+            // The same for a folder of a mount that the user has accepted.
+            try withMount(there, options: ["--store-risk", "accept"]) { mount in
+                let set = try attemptShell("mkdir d; setfattr -n user.latchkey.class -v complete d", in: mount.path)
+                #expect(set.status != 0 && set.errors.contains("Input/output error"), "\(set)")
+            }
+        }
+
+        @Test func anOpenFileCannotBeRenamed() throws {
+            let store = try OtherStore.passthrough("no-open-rename")
+            let report = try checked(store.path, status: 7)
+            #expect(report.has("noRenameOfOpenFiles", "loses data"))
+            #expect(report.facts["renameOpenFile"]?.errno == "EBUSY")
+            for options in [[], ["--store-risk", "accept"]] {
+                let refused = try initialize(store.path + "/vault", options)
+                #expect(refused.status == 7 && refused.errors.contains("where no vault can live"), "\(refused)")
+                #expect(refused.errors.contains("a file that is open cannot be renamed"), "\(refused)")
+                #expect(!refused.errors.contains("--store-risk accept"), "\(refused)")
+            }
+            #expect(Disk.tree(store.source) == [])
+        }
+
+        @Test func noFolderIsListed() throws {
+            let store = try OtherStore.passthrough("no-listing")
+            #expect(try checked(store.path, status: 7).has("noListing", "loses data"))
+            for path in [store.path, store.path + "/vault"] {
+                let refused = try initialize(path)
+                #expect(refused.status == 7, "\(refused)")
+                #expect(refused.errors.contains("does not list the names in a folder (EINVAL)"), "\(refused)")
+            }
+            #expect(Disk.tree(store.source) == [])
+        }
+
+        /// Its cache knows files by their names: what is written to a file that was replaced goes to the new one.
+        @Test(.enabled(if: OtherStore.hasRclone, "rclone is missing"), arguments: 1...3)
+        func filesOfACacheAreMixedUp(_ turn: Int) throws {
+            let store = try OtherStore.rclone(cached: true)
+            let report = try checked(store.path, status: 7)
+            #expect(report.has("mixedFiles", "loses data"))
+            #expect(report.facts["openFileAfterReplacement"]?.answer == "no")
+            let refused = try initialize(store.path + "/vault")
+            #expect(refused.status == 7 && refused.errors.contains("where a vault loses data"), "\(refused)")
+        }
+
+        @Test(.enabled(if: OtherStore.hasRclone, "rclone is missing")) func onlyWholeFiles() throws {
             let store = try OtherStore.rclone()
             let report = try checked(store.path, status: 7)
             #expect(report.kind == "rclone" && report.has("noRandomWrites", "loses data"))
