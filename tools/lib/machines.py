@@ -90,7 +90,8 @@ class Machine:
         self.keeper = subprocess.Popen(
             ["unshare", "--mount", "--uts", "--propagation", "private", "sh", "-c", script], env=self.environment)
         limit = now() + 30
-        while "fuse.sshfs" not in self.read_mounts():
+        # Until it has its namespace, it shows the mounts of this one.
+        while f" {self.store} fuse.sshfs" not in self.read_mounts():
             if now() > limit or self.keeper.poll() is not None:
                 raise RuntimeError(f"{self.name}: sshfs does not start")
             time.sleep(0.01)
