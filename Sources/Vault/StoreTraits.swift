@@ -16,6 +16,9 @@ public struct StoreTraits: Hashable, Sendable {
     /// Whether a hard link gives one inode two names. Where each name is an inode of its own, a vault would take one
     /// file for two, and lose changes: then it makes no links.
     public var hasHardLinks: Bool
+    /// Whether an inode keeps its number while nothing has it open. Where it does not, the same file or directory under
+    /// the same name may have another number later, so only its ID identifies it.
+    public var keepsInodeNumbers: Bool
 
     public enum RecordKind: UInt8, Sendable {
         case symbolicLink = 1
@@ -24,13 +27,14 @@ public struct StoreTraits: Hashable, Sendable {
 
     public init(
         nameMax: Int, recordKind: RecordKind, hasAttributes: Bool = true, isCaseSensitive: Bool = true,
-        hasHardLinks: Bool = true
+        hasHardLinks: Bool = true, keepsInodeNumbers: Bool = true
     ) {
         self.nameMax = nameMax
         self.recordKind = recordKind
         self.hasAttributes = hasAttributes
         self.isCaseSensitive = isCaseSensitive
         self.hasHardLinks = hasHardLinks
+        self.keepsInodeNumbers = keepsInodeNumbers
     }
 
     /// Probes the store in its root, with temporary names that are gone afterwards.

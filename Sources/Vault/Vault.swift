@@ -13,7 +13,7 @@ public final class Vault: Sendable {
     package let store: any Store
     package let keys: VolumeKeys
     package let ring: KeyRing
-    package let traits: StoreTraits
+    public let traits: StoreTraits
     let scratches = ScratchPool()
     let files = FileTable()
     let fileKeys = KeyCount()

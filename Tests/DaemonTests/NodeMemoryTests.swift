@@ -125,6 +125,29 @@ import Testing
         #expect(table.look(up: inode, .other(.fifo)).id == old.id)
     }
 
+    /// On a store that gives an inode another number.
+    @Test func aNodeMovesWithItsInode() throws {
+        let table = NodeTable(root: Node(root: try inode(1), identity: .other(nil)), keepsInodeNumbers: false)
+        let node = table.look(up: try inode(5), identity(5))
+        let other = table.look(up: try inode(6), identity(6))
+        let id = node.id
+        #expect(table[identity(5)] === node && table[identity(7)] == nil)
+        // Another inode has the number that this one had, and the other way round.
+        table.renumber(node, as: try inode(6))
+        #expect(table[try inode(5)] == nil)
+        #expect(table[try inode(6)] === node)
+        table.renumber(other, as: try inode(5))
+        let swapped = (table[try inode(5)], table[try inode(6)])
+        #expect(swapped.0 === other && swapped.1 === node)
+        #expect(node.id == id && table[id] === node && table[other.id] === other)
+        #expect(node.backing == (try inode(6)))
+        #expect(table.look(up: try inode(6), identity(5)) === node)
+        table.forget(id, count: 2)
+        table.forget(other.id, count: 1)
+        #expect(table.count == 1)
+        #expect(table[identity(5)] == nil)
+    }
+
     /// The kernel's numbers of the root and of what it does not know.
     @Test func noNumberIsTheRoots() throws {
         let table = try makeTable()

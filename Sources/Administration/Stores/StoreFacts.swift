@@ -21,6 +21,10 @@ public struct StoreFacts: Hashable, Sendable {
 
     /// Unless it is known that not.
     public var takesAttributes: Bool { !self[.userAttributes].isNo }
+    /// Whether an inode keeps its number while nothing has it open, unless it is known that not.
+    public var keepsInodeNumbers: Bool {
+        kind.isLocal || !self[.lastingInodes].isNo && !self[.inodeAfterReopening].isNo
+    }
     /// Whether a hard link gives one inode two names, unless it is known that not.
     public var linksInodes: Bool { !self[.hardLinks].isNo && !self[.inodeOfHardLinks].isNo }
 }

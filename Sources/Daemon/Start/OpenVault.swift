@@ -107,7 +107,8 @@ struct OpenVault: Sendable {
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
-            hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes)
+            hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes,
+            keepsInodeNumbers: storeFacts.keepsInodeNumbers)
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,

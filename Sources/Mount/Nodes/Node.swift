@@ -12,7 +12,8 @@ final class Node: Sendable {
     /// In the node table, and a count if the number is temporary; 0 if it is persistent, and that of the root too.
     let slot: UInt32
     private let made: UInt32
-    private let inode: UInt64
+    /// Changed by `NodeTable.renumber` alone.
+    private let inode: Atomic<UInt64>
     let identity: Identity
     /// For threads that must not wait for the state: under its lock, files are opened and checkpointed, and the table
     /// is used.
@@ -44,7 +45,7 @@ final class Node: Sendable {
         self.slot = slot
         self.made = made
         self.identity = identity
-        inode = backing.inode
+        inode = Atomic(backing.inode)
         device = backing.device
         state = Mutex(State())
     }
@@ -58,10 +59,13 @@ final class Node: Sendable {
 
     var id: NodeID {
         if made != 0 { return NodeID(temporary: made, slot: slot) }
-        return slot == Self.rootSlot ? .root : NodeID(persistent: inode, identity)
+        return slot == Self.rootSlot ? .root : NodeID(persistent: backing.inode, identity)
     }
 
-    var backing: BackingInode { BackingInode(inode: inode, device: device) }
+    var backing: BackingInode { BackingInode(inode: inode.load(ordering: .relaxed), device: device) }
+
+    /// The store has given the inode another number. Needs the node table's lock.
+    func renumber(as inode: BackingInode) { self.inode.store(inode.inode, ordering: .relaxed) }
 
     /// Releases the nodes above in a loop: in a deep tree, recursion would overflow the stack.
     deinit {
@@ -84,6 +88,8 @@ final class Node: Sendable {
     var isOpen: Bool { flags.load(ordering: .sequentiallyConsistent).isOpen }
 
     var isDirectory: Bool { if case .directory = identity { true } else { false } }
+    /// Whether its identity is that of no other object but a copy of it.
+    var hasIdentifier: Bool { if case .other = identity { false } else { true } }
     var isFile: Bool { if case .file = identity { true } else { false } }
 
     func add(_ location: Location) {

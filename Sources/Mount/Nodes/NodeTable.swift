@@ -20,6 +20,8 @@ final class NodeTable: Sendable {
         /// The folder of each node that was found by a file handle: the kernel may not know it, and a folder has one
         /// node only as long as that is in the table.
         var heldFolders: [NodeID: NodeID] = [:]
+        /// The newest node of each identity, where inode numbers change; nil elsewhere.
+        var byIdentity: [Node.Identity: UInt32]?
         let rootDevice: UInt32
 
         /// The node for a number of the kernel's.
@@ -42,12 +44,14 @@ final class NodeTable: Sendable {
 
         mutating func add(_ inode: BackingInode, _ identity: Node.Identity) -> Node {
             let id = NodeID(persistent: inode.inode, identity)
-            let isFree = inode.device == rootDevice && id.rawValue > NodeID.root.rawValue && find(id) == nil
+            let isFree =
+                byIdentity == nil && inode.device == rootDevice && id.rawValue > NodeID.root.rawValue && find(id) == nil
             if !isFree { made = max(made &+ 1 & 0x7fff_ffff, 1) }
             let node = slots.add { Node(slot: $0, made: isFree ? 0 : made, backing: inode, identity: identity) }
             slots[lookupsOf: node.slot] = 1
             if let old = byInode.node(of: inode, slots) { displace(old) }
             byInode.insert(node.slot, of: inode, slots)
+            if node.hasIdentifier { byIdentity?[identity] = node.slot }
             if isFree, InodeKey(inode.inode).rawValue != inode.inode { others[id] = node.slot }
             return node
         }
@@ -60,7 +64,16 @@ final class NodeTable: Sendable {
         mutating func remove(_ node: Node) -> Node? {
             if byInode.node(of: node.backing, slots) === node { byInode.remove(node.backing, slots) }
             if !others.isEmpty, others[node.id] == node.slot { others[node.id] = nil }
+            if byIdentity?[node.identity] == node.slot { byIdentity?[node.identity] = nil }
             return slots.remove(node.slot)
+        }
+
+        mutating func renumber(_ node: Node, as inode: BackingInode) {
+            guard slots[node.slot] === node, node.backing.device == inode.device else { return }
+            if byInode.node(of: node.backing, slots) === node { byInode.remove(node.backing, slots) }
+            if let old = byInode.node(of: inode, slots) { displace(old) }
+            node.renumber(as: inode)
+            byInode.insert(node.slot, of: inode, slots)
         }
 
         /// Undoes the lookup that a removed node held; returns the folder.
@@ -79,10 +92,11 @@ final class NodeTable: Sendable {
         }
     }
 
-    init(root: Node) {
+    /// - Parameter keepsInodeNumbers: whether an inode of the backing store always has the same number.
+    init(root: Node, keepsInodeNumbers: Bool = true) {
         precondition(root.id == .root)
         self.root = root
-        var state = State(rootDevice: root.backing.device)
+        var state = State(byIdentity: keepsInodeNumbers ? nil : [:], rootDevice: root.backing.device)
         // The root has the first slot, as its number says.
         _ = state.slots.add { _ in root }
         state.slots[lookupsOf: root.slot] = 1
@@ -94,6 +108,14 @@ final class NodeTable: Sendable {
     subscript(id: NodeID) -> Node? {
         state.withLock { $0.find(id) }
     }
+
+    /// The newest node of an identity, where inode numbers change; nil elsewhere.
+    subscript(identity: Node.Identity) -> Node? {
+        state.withLock { state in state.byIdentity?[identity].flatMap { state.slots[$0] } }
+    }
+
+    /// The store has given the inode of a node another number. Only where inode numbers change.
+    func renumber(_ node: Node, as inode: BackingInode) { state.withLock { $0.renumber(node, as: inode) } }
 
     subscript(inode: BackingInode) -> Node? {
         state.withLock { $0.byInode.node(of: inode, $0.slots) }

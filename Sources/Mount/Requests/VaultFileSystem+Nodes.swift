@@ -123,7 +123,8 @@ extension VaultFileSystem {
         if [.EISDIR, .ELOOP, .ESPIPE, .ENXIO].contains(where: { failure == .system($0) }) { return true }
         do throws(VaultError) {
             let directory = try directory(of: location.parent)
-            return try vault.status(of: location.name, in: directory).inode != inode
+            let found = try vault.status(of: location.name, in: directory).inode
+            return found != inode && vault.traits.keepsInodeNumbers
         } catch { return error.isAbsence }
     }
 
@@ -201,7 +202,7 @@ extension VaultFileSystem {
         switch entry.details {
         case .file(let header): return instantiate(Node.ClosedFile(header), header.file, entry.status, at: location)
         case .directory(let directory):
-            node = nodes.look(up: inode, .directory(directory.identifier))
+            node = look(up: inode, .directory(directory.identifier), at: location)
             let isNew = node.state.withLock { state in
                 guard state.directory == nil else { return false }
                 state.directory = directory
@@ -215,10 +216,21 @@ extension VaultFileSystem {
         return (Fuse.Entry(node, entry.status, timeout: Self.timeout), node)
     }
 
+    /// The node of a found entry. If the store has given it another inode number meanwhile, its node gets that too. A
+    /// file of the same ID under another name may be a copy, so the name must be one of the node's.
+    private func look(up inode: BackingInode, _ identity: Node.Identity, at location: Location) -> Node {
+        if !vault.traits.keepsInodeNumbers, let known = nodes[identity], known.backing != inode,
+            known.names.contains(location)
+        {
+            nodes.renumber(known, as: inode)
+        }
+        return nodes.look(up: inode, identity)
+    }
+
     private func instantiate(
         _ found: Node.ClosedFile, _ identifier: FileIdentifier, _ status: FileStatus, at location: Location
     ) -> (Fuse.Entry, Node) {
-        let node = nodes.look(up: BackingInode(status), .file(identifier))
+        let node = look(up: BackingInode(status), .file(identifier), at: location)
         let current = nodes.update(node) { state in
             // An open file knows more than the disk. What was read from the disk may also be older than a file that was
             // open then and has been closed since.

@@ -59,7 +59,7 @@ final class VaultFileSystem: Sendable {
         let node = Node(
             root: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))
         node.state.withLock { $0.directory = root }
-        nodes = NodeTable(root: node)
+        nodes = NodeTable(root: node, keepsInodeNumbers: vault.traits.keepsInodeNumbers)
         gates = ClassGates(servesReads: whenLocked.isFreeze) { vault.canOpen($0) }
         do { parked = try ParkedRequests(whenLocked) } catch { throw .system(error) }
         directories = DirectoryCache(limit: descriptorLimit / 8, nodes: nodes)

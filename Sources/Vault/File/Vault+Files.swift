@@ -27,7 +27,9 @@ extension Vault {
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
         // A program that synchronizes folders replaces a file by one of the same ID.
-        guard expected == nil || status.inode == expected?.inode else { throw .system(.ESTALE) }
+        guard expected == nil || status.inode == expected?.inode || !traits.keepsInodeNumbers else {
+            throw .system(.ESTALE)
+        }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
         if expected != nil, self.headerWrites.load(ordering: .acquiring) == headerWrites {
             try checkSummary(of: descriptor, status, against: header, at: binding)
