@@ -20,14 +20,7 @@ extension Vault {
     public func createNamelessFile(
         in parent: Directory, _ ownership: Ownership, _ protectionClass: ProtectionClass
     ) throws(VaultError) -> File {
-        let folder = try backing { () throws(Errno) in
-            do throws(Errno) {
-                try store.makeDirectory(.nameless, in: store.root, mode: 0o700)
-            } catch {
-                guard error == .EEXIST else { throw error }
-            }
-            return try store.open(.nameless, in: store.root, OpenFlags.directory, mode: 0)
-        }
+        let folder = try makeOwnFolder(.nameless)
         let nameless = UnnamedBinding(name: .temporary(), folder: folder, binding: NameBinding(Random.bytes(16)))
         let file = try makeFile(
             nameless.name, in: folder, at: nameless.binding, createdIn: nil,

@@ -91,7 +91,6 @@ extension Vault {
     public func close() throws(VaultError) {
         guard !isReadOnly, let journal = journal.withLock({ $0 }) else { return }
         defer { abandon() }
-        removeLeftTombstones()
         // An erased vault's keys are wiped while its mount ends: this thread would stop at the first of them.
         guard !SecureHeap.isWiping else { return }
         try checkpoint()
@@ -99,6 +98,8 @@ extension Vault {
         try synchronizeFreshFolders()
         // The removals must be durable too: the disk may still have the names.
         try flushAll()
+        // Only now are the removed files in them closed.
+        removeLeftTombstones()
         try backing { () throws(Errno) in
             try journal.changeHead { $0.opened = 0 }
             try store.truncate(journal.file, to: Int64(JournalHead.areaOffset))

@@ -7,7 +7,7 @@ import Synchronization
 /// call to the store. Thread-safe.
 final class AttributeFolder: Sendable {
     private enum State {
-        /// Nobody has looked yet.
+        /// This session has not looked yet.
         case unknown
         case absent
         case open(Descriptor)
@@ -35,7 +35,7 @@ final class AttributeFolder: Sendable {
         }
     }
 
-    /// Looks for the folder, unless somebody has.
+    /// Looks for the folder, unless this session has.
     func find(in store: any Store) {
         guard case .unknown = state.withLock({ $0 }) else { return }
         let found: State

@@ -183,16 +183,8 @@ extension Vault {
         try flush(folder: folder)
     }
 
-    /// Opens the folder anew: another program may have replaced it, as one that synchronizes folders does.
     private func makeAttributeFolder() throws(VaultError) -> Descriptor {
-        let folder = try backing { () throws(Errno) in
-            do throws(Errno) {
-                try store.makeDirectory(.attributes, in: store.root, mode: 0o700)
-            } catch {
-                guard error == .EEXIST else { throw error }
-            }
-            return try store.open(.attributes, in: store.root, OpenFlags.directory, mode: 0)
-        }
+        let folder = try makeOwnFolder(.attributes)
         // Once in each session: the process that made the folder may have crashed before its flush.
         if !attributeFolder.isDurable.load(ordering: .acquiring) {
             try flush(folder: store.root)

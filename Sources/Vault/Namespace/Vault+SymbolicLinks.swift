@@ -122,14 +122,7 @@ extension Vault {
     /// Writes a long target, durable before its link appears.
     private func writeLongTarget(_ sealed: [UInt8]) throws(VaultError) -> Name {
         let name = Name.longTarget()
-        let folder = try backing { () throws(Errno) in
-            do throws(Errno) {
-                try store.makeDirectory(.targets, in: store.root, mode: 0o700)
-            } catch {
-                guard error == .EEXIST else { throw error }
-            }
-            return try store.open(.targets, in: store.root, OpenFlags.directory, mode: 0)
-        }
+        let folder = try makeOwnFolder(.targets)
         // Once in each session: the process that made the folder may have crashed before its flush.
         if !hasFlushedTargets.load(ordering: .acquiring) {
             try flush(folder: store.root)
