@@ -103,6 +103,9 @@ import Testing
             }
             #expect(Set(ids).count == 1)
         }
+        // The kernel compares the generation of a handle's object with that of the one that was found.
+        let generations = Set([identity(2), identity(3), .other(.fifo)].map(\.generation))
+        #expect(generations.count == 3 && generations.allSatisfy { $0 <= UInt64(UInt32.max) })
     }
 
     /// Two objects that have one inode, one after the other, and the same bits of their identifiers.

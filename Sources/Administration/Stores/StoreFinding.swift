@@ -60,7 +60,7 @@ public struct StoreFinding: Hashable, Sendable {
         }
     }
 
-    /// Whether nobody can accept it: a vault cannot be made or mounted there, or its encrypted names would collide.
+    /// Whether no user can accept it: a vault cannot be made or mounted there, or its encrypted names would collide.
     public var isFinal: Bool {
         switch problem {
         case .noListing, .noRenameOfOpenFiles, .caseInsensitive, .shortNames: true

@@ -75,7 +75,7 @@ public final class StoreProbe {
 
     private func run(_ extent: Extent) {
         tryListing()
-        // No vault can live there, and nobody could find what other tries leave behind.
+        // No vault can live there, and what other tries leave behind could not be found.
         guard !facts[.listing].isNo else { return }
         tryCreation()
         tryInodes()

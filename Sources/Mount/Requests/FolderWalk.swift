@@ -63,10 +63,19 @@ extension VaultFileSystem {
 
     private func entries(of folder: WalkedFolder) throws(VaultError) -> [(ListedEntry, isFolder: Bool)] {
         let directory = try folder.open(in: vault)
-        return try vault.entries(of: directory).map { entry in
-            // Not every file system tells the kind in a listing.
-            let kind = entry.kind ?? (try? vault.kind(of: entry.name, in: directory)) ?? nil
-            return (entry, kind == .directory)
+        var found: [(ListedEntry, isFolder: Bool)] = []
+        for entry in try vault.entries(of: directory) {
+            found.append((entry, try kind(of: entry, in: directory) == .directory))
+        }
+        return found
+    }
+
+    /// Nil if the entry was removed. Not every file system tells the kind in a listing.
+    private func kind(of entry: ListedEntry, in directory: Directory) throws(VaultError) -> FileKind? {
+        if let kind = entry.kind { return kind }
+        do throws(VaultError) { return try vault.kind(of: entry.name, in: directory) } catch {
+            guard error.isAbsence else { throw error }
+            return nil
         }
     }
 }

@@ -141,6 +141,7 @@ def locked() -> None:
 def gone() -> None:
     open_one = os.open(f"{root}/wide/0", os.O_RDONLY)
     removed = {name: handle_of(f"{root}/{name}") for name in ["wide/0", "wide/2", "wide/4", "link", "wide/pipe"]}
+    numbers = {os.lstat(f"{root}/{name}").st_ino for name in ["wide/2", "wide/4"]}
     for name in removed:
         os.unlink(f"{root}/{name}")
     removed["folder 0"] = handle_of(f"{root}/folder 0")
@@ -148,9 +149,15 @@ def gone() -> None:
     # A file that a program holds open is still there.
     again = open_handle(removed["wide/0"], os.O_RDONLY)
     assert os.read(again, 100) == b"text of wide/0\n"
-    # New files get the inode numbers of removed ones.
-    for number in range(100):
+    # New files get the inode numbers of removed ones, once those are closed.
+    os.sync()
+    forget()
+    for number in range(2000):
         write(f"{root}/wide/new {number}")
+        numbers.discard(os.stat(f"{root}/wide/new {number}").st_ino)
+        if not numbers:
+            break
+    assert not numbers, "the disk has not used the numbers of removed files again"
     for _ in range(2):
         for name in removed:
             if name != "wide/0":

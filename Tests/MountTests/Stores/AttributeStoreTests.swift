@@ -173,7 +173,8 @@ extension MountTests {
                         > /dev/null 2>&1 < /dev/null &
                     """, in: mount.path
                 ).succeeded()
-                usleep(300_000)
+                try shell("timeout 20 sh -c 'until getfattr -n user.n kept; do :; done' 2> /dev/null", in: mount.path)
+                    .succeeded()
                 mount.kill()
                 mount.detach()
                 try withMount(vault) { mount in
