@@ -18,6 +18,8 @@ struct ClaimFolder: Sendable {
     /// How many claims stay beside the newest. A process that was stopped before it made one cannot get an epoch again
     /// that others have used since.
     private static let kept: UInt64 = 8
+    /// The same of those that were not released: they explain a lock that a store still has of a machine that is gone.
+    private static let keptUnreleased: UInt64 = 256
 
     /// Makes the folder if there is none.
     init(in store: any Store) throws(Errno) {
@@ -116,6 +118,11 @@ struct ClaimFolder: Sendable {
     /// Removes what lies far enough before an epoch.
     func removeClaims(before epoch: UInt64) {
         for old in (try? epochs()) ?? [] where old < epoch && epoch - old > Self.kept {
+            if epoch - old <= Self.keptUnreleased,
+                let record = Self.record(try? bytes(of: old), epoch: old), record.state != .released
+            {
+                continue
+            }
             try? store.unlink(Self.name(of: old), in: folder)
         }
     }

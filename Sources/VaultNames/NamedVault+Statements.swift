@@ -30,6 +30,8 @@ extension NamedVault {
             whenLocked == .freeze
                 ? "open and read of locked files wait for the unlock." : "open and read of locked files fail."
         case .freezeTimeout: freezeTimeout.map { "they wait \(Self.seconds($0)) at most." }
+        case .lease:
+            lease.map { "this machine may change it for \(Self.seconds($0)) without a look whether it still has it." }
         case .storeRisk:
             storeRisk == .accept
                 ? "it is mounted even where the store would lose data."

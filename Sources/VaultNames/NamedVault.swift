@@ -35,6 +35,8 @@ public struct NamedVault: Hashable, Sendable {
     public internal(set) var whenLocked: WhenLocked?
     /// Seconds.
     public internal(set) var freezeTimeout: Int?
+    /// Seconds.
+    public internal(set) var lease: Int?
     public internal(set) var storeRisk: StoreRisk?
     public internal(set) var isReadOnly: Bool?
     public internal(set) var allowsOthers: Bool?
@@ -66,6 +68,7 @@ public struct NamedVault: Hashable, Sendable {
         case forgetAfter = "forget-after"
         case whenLocked = "when-locked"
         case freezeTimeout = "freeze-timeout"
+        case lease
         case storeRisk = "store-risk"
         case readOnly = "read-only"
         case allowOther = "allow-other"

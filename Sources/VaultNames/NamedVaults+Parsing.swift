@@ -7,6 +7,7 @@ extension NamedVaults {
     static let idleTimes = 1...86_400
     static let forgetTimes = 1...8760
     static let freezeTimes = 1...Int(Int32.max)
+    static let leases = 1...60
 
     /// Parses the text of a configuration.
     /// - Parameters:
@@ -111,6 +112,7 @@ extension NamedVault {
                 throw entry.takes("\"fail\" or \"freeze\"")
             }
             whenLocked = known
+        case .lease: lease = try entry.integer(in: NamedVaults.leases)
         case .storeRisk:
             guard case .string(let text) = entry.value, let known = StoreRisk(rawValue: text) else {
                 throw entry.takes("\"refuse\" or \"accept\"")

@@ -37,9 +37,14 @@ struct HostName {
     func opened(_ sealed: [UInt8]?) -> String? {
         guard let sealed, let keybag,
             let deviceKey = try? DeviceKeyLocation.load(path: DeviceKeyFile.defaultPath(for: keybag.volume)),
-            let open = try? OpenKeybag.open(in: store, deviceKey: deviceKey, readOnly: true),
-            let padded = try? open.keys.claims.open(sealed, associatedData: open.volume.bytes)
+            let open = try? OpenKeybag.open(in: store, deviceKey: deviceKey, readOnly: true)
         else { return nil }
+        return Self.opened(sealed, open.keys)
+    }
+
+    /// Nil if the name was not written with these keys.
+    static func opened(_ sealed: [UInt8], _ keys: VolumeKeys) -> String? {
+        guard let padded = try? keys.claims.open(sealed, associatedData: keys.volume.bytes) else { return nil }
         return String(decoding: padded.prefix { $0 != 0 }, as: UTF8.self)
     }
 }

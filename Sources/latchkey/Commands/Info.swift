@@ -15,7 +15,9 @@ struct Info: ParsableCommand {
             known), slots (as latchkey slot list, and for a passcode argon2id: memoryKiB, passes, lanes), eraseAfter \
             (wrong passcodes in a row; only if they erase the vault), guesses (left, limit; only with eraseAfter, if \
             they are known), deviceKey (file, isThere, kind), isRotating, journal (bytes, isClean, isVerified; what is \
-            not known is left out), isVerified, reason (why not), isPreviousKeybag. Fields may be added.
+            not known is left out), claim (which machine uses the vault, or did last: state, which is held, released, \
+            taking, or left by a daemon that has ended; host, if known; isThisMachine; renewed, in seconds since 1970), \
+            isVerified, reason (why not), isPreviousKeybag. Fields may be added.
             """ + Examples.of("latchkey info ~/vault", "latchkey info --json ~/vault"))
 
     @Flag(help: "Write JSON.")

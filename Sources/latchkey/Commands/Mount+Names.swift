@@ -63,6 +63,7 @@ extension Mount {
             freeze.whenLocked = named.whenLocked.map { $0 == .freeze ? .freeze : .fail }
             freeze.freezeTimeout = named.freezeTimeout
         }
+        lease.lease = lease.lease ?? named.lease.flatMap { LeaseTime(argument: "\($0)") }
         storeRisk.storeRisk = storeRisk.storeRisk ?? named.storeRisk
         // Of two options that contradict each other the later one applies: the typed ones are last.
         options = named.mountOptions + options

@@ -17,6 +17,7 @@ extension VaultFacts {
         table.add("erased", ["\(erasure)"])
         table.add("device key", [deviceKeyText, "\(deviceKey.path)"])
         table.add("journal", journal?.text ?? "none yet")
+        if let claim { table.add("claim", claim.text) }
         if isPreviousKeybag {
             table.add(
                 "keybag",

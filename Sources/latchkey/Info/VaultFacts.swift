@@ -84,6 +84,7 @@ struct VaultFacts: Encodable {
     /// Whether some files still have the keys from before a rotation.
     let isRotating: Bool
     private(set) var journal: JournalFacts?
+    private(set) var claim: ClaimReport?
     /// Whether the device key confirms the keybag: all that is not about the device key and the journal.
     private(set) var isVerified = false
     /// Why not.
@@ -99,7 +100,7 @@ struct VaultFacts: Encodable {
         case vaultBase64
         case mountPointText = "mountPoint"
         case mountPointBase64, volume, formatVersion, ciphers, created, defaultClass, slots, eraseAfter, guesses
-        case deviceKey, isRotating, journal, isVerified, reason, isPreviousKeybag
+        case deviceKey, isRotating, journal, claim, isVerified, reason, isPreviousKeybag
     }
 
     /// - Parameter path: of the device key; nil for the one that the daemon uses, else for the default path.
@@ -151,6 +152,7 @@ struct VaultFacts: Encodable {
             }
         }
         journal = JournalFacts(in: store, isMounted: status != nil, keys)
+        claim = ClaimReport(in: store, keys)
     }
 
     private static func classOfRoot(of status: Status) throws(CommandError) -> String? {

@@ -58,6 +58,15 @@ def status(one: machines.Machine) -> subprocess.CompletedProcess:
         env=one.environment)
 
 
+def info(one: machines.Machine) -> str:
+    """What a machine can tell of the vault, which need not be mounted there."""
+    done = subprocess.run(
+        one.command(str(program), "info", str(one.store)), capture_output=True, text=True, timeout=60,
+        env=one.environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def refused() -> None:
     """A machine that lives keeps the vault, and the other one is told its name, also with commands for the vault."""
     one, two = machine("one"), machine("two")
@@ -71,8 +80,10 @@ def refused() -> None:
     assert slots.returncode == 1 and "in use" in slots.stderr, slots.stderr
     # Read-only it is refused as well: it would read what changes meanwhile.
     assert "is in use" in is_refused(two, "-o", "ro")
+    assert "held by the machine one" in info(two), info(two)
     write(one, "second")
     one.end_mount()
+    assert "released by the machine one" in info(two), info(two)
     # What was released needs no wait.
     mount(two)
     assert "has not released" not in two.log_text(), two.log_text()

@@ -49,15 +49,19 @@ extension MountTests {
                     #expect(try part(mounted, "guesses")["left"] as? Int == 4)
                     let journal = try part(mounted, "journal")
                     #expect(journal["isClean"] == nil && (journal["bytes"] as? Int ?? 0) > 4096, "\(journal)")
+                    #expect(try part(mounted, "claim")["state"] as? String == "held")
                 }
             }
             let journal = try part(try info(vault, vault.path), "journal")
             #expect(journal["isClean"] as? Bool == true && journal["isVerified"] as? Bool == true)
+            let claim = try part(try info(vault, vault.path), "claim")
+            #expect(claim["state"] as? String == "released" && claim["isThisMachine"] as? Bool == true, "\(claim)")
+            #expect(claim["host"] as? String == ProcessInfo.processInfo.hostName, "\(claim)")
 
             let text = try vault.latchkey(["info", vault.path]).succeeded().text
             for words in [
                 "AES-256-GCM for contents", "19.0 MiB, 2 passes", "4 of 5 attempts left", "closed cleanly", file,
-                "yes, with the device key",
+                "yes, with the device key", "released by this machine, ",
             ] { #expect(text.contains(words), "\(words): \(text)") }
         }
 
@@ -67,6 +71,7 @@ extension MountTests {
             try shell("mv '\(file)' '\(file).away'", in: "/").succeeded()
             let facts = try info(vault, vault.path)
             #expect(facts["isVerified"] as? Bool == false && facts["reason"] != nil && facts["defaultClass"] == nil)
+            #expect(facts["claim"] == nil, "never mounted")
             #expect(try part(facts, "deviceKey")["isThere"] as? Bool == false)
             #expect((facts["slots"] as? [Any])?.count == 2)
             let text = try vault.latchkey(["info", vault.path]).succeeded().text
@@ -85,6 +90,7 @@ extension MountTests {
             #expect(journal["isClean"] as? Bool == false && journal["isVerified"] as? Bool == true, "\(journal)")
             let text = try vault.latchkey(["info", vault.path]).succeeded().text
             #expect(text.contains("not closed cleanly"), "\(text)")
+            #expect(text.contains("left by a daemon of this machine that has ended"), "\(text)")
             try Disk.edit(vault.path + "/lk.journal") { $0[57] ^= 1 }
             #expect(try part(try info(vault, vault.path), "journal")["isVerified"] as? Bool == false)
         }
