@@ -208,24 +208,38 @@ class Fscrypt(FileSystem):
 class Latchkey(FuseDaemon):
     name = "latchkey"
 
+    @property
+    def program(self) -> Path:
+        return self.options.latchkey
+
     def create(self) -> None:
         super().create()
         self.device_key = self.folder / "device.key"
-        command(self.options.latchkey, "init", self.vault, "--passcode-file", self.passfile, "--recovery-key-file",
+        command(self.program, "init", self.vault, "--passcode-file", self.passfile, "--recovery-key-file",
                 self.folder / "recovery-key", "--device-key", self.device_key, "--default-class",
                 self.options.protection_class)
 
     def mount(self) -> None:
-        command(self.options.latchkey, "mount", self.vault, self.point, "--unlock", "--passcode-file", self.passfile,
+        command(self.program, "mount", self.vault, self.point, "--unlock", "--passcode-file", self.passfile,
                 "--device-key", self.device_key)
 
     def unmount(self) -> None:
-        command(self.options.latchkey, "unmount", self.point)
+        command(self.program, "unmount", self.point)
+
+
+class LatchkeyBefore(Latchkey):
+    """Another build of Latchkey, such as that of an earlier commit. --before names it."""
+
+    name = "before"
+
+    @property
+    def program(self) -> Path:
+        return self.options.before
 
 
 FILE_SYSTEMS = {kind.name: kind for kind in (Latchkey, Gocryptfs, FileSystem)}
 # Those that are slower, or need more than a package.
-MORE = {kind.name: kind for kind in (Passthrough, Fscrypt, Securefs, Encfs, Cryfs)}
+MORE = {kind.name: kind for kind in (LatchkeyBefore, Passthrough, Fscrypt, Securefs, Encfs, Cryfs)}
 
 
 def clean_up(folder: Path) -> None:
