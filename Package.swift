@@ -223,7 +223,7 @@ let package = Package(
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
         tests("AgentTests", ["Agent", "Bus", "Control", "LockSources", "Posix", "TestSupport"]),
         tests("VaultNamesTests", ["VaultNames", "Format", "TestSupport"]),
-        tests("ClaimsTests", ["Claims", "Crypto", "Format", "Posix", "Store", "TestSupport"]),
+        tests("ClaimsTests", ["Claims", "Crypto", "Format", "Posix", "Store", "TestStores", "TestSupport"]),
         tests("StoreTests", ["Posix", "Store", "TestStores", "TestSupport"]),
         tests(
             "VaultTests",

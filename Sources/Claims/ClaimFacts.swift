@@ -27,8 +27,9 @@ public struct ClaimFacts: Hashable, Sendable {
     ///
     /// Changes nothing, takes no lock, and waits only for the store.
     public init?(of store: any Store) throws(Errno) {
-        guard let folder = try ClaimFolder(readingIn: store), let epoch = try folder.epochs().max(),
-            let record = ClaimFolder.record(try folder.bytes(of: epoch), epoch: epoch)
+        guard let folder = try ClaimFolder(readingIn: store) else { return nil }
+        let epoch = try folder.newestEpoch()
+        guard epoch > 0, let record = ClaimFolder.record(try folder.bytes(of: epoch), epoch: epoch)
         else { return nil }
         let relation = try Claimant(of: store.root).relation(to: record)
         state =

@@ -63,6 +63,14 @@ struct ClaimFolder: Sendable {
         return try store.entries(of: fresh).compactMap { Self.epoch(of: $0.name) }
     }
 
+    /// The highest epoch with a file; 0 if there is none.
+    func newestEpoch() throws(Errno) -> UInt64 {
+        var epoch = try epochs().max() ?? 0
+        // A network store may list a folder as it was some seconds ago. What the list does not have, it looks up.
+        while epoch < ClaimRecord.largestEpoch, try exists(epoch + 1) { epoch += 1 }
+        return epoch
+    }
+
     func exists(_ epoch: UInt64) throws(Errno) -> Bool {
         do throws(Errno) { _ = try store.status(of: Self.name(of: epoch), in: folder) } catch .ENOENT { return false }
         return true

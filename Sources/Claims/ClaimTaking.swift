@@ -49,6 +49,8 @@ struct ClaimTaking {
                 if plan.isReadOnly { return nil }
                 let tookOver = !isNamed && ClaimFolder.record(last.bytes, epoch: last.epoch)?.state != .released
                 if let claim = try claim(next, tookOver: tookOver, lost: lost) { return claim }
+                // Another process was faster; or the store still shows its folder as it was before.
+                guard pause(times.interval / 2) else { throw .givenUp }
             case .watch:
                 guard try watch(last) else { return nil }
                 if let claim = try begin(next, lost: lost) { return claim }
@@ -59,7 +61,7 @@ struct ClaimTaking {
 
     private func newest() throws(ClaimError) -> ClaimWatch.Sight {
         do throws(Errno) {
-            let epoch = try folder.epochs().max() ?? 0
+            let epoch = try folder.newestEpoch()
             let bytes = try epoch == 0 ? nil : folder.bytes(of: epoch)
             return ClaimWatch.Sight(
                 epoch: epoch, bytes: bytes,
@@ -104,7 +106,7 @@ struct ClaimTaking {
         do throws(Errno) {
             do throws(Errno) { try folder.make(record) } catch .EEXIST { return nil }
             // A process that was stopped since it looked may have got an epoch that others have passed.
-            guard try folder.epochs().max() == epoch else { return nil }
+            guard try folder.newestEpoch() <= epoch else { return nil }
             return try keep(record, tookOver: tookOver, lost: lost)
         } catch .ESTALE { return nil } catch { throw .system(error) }
     }

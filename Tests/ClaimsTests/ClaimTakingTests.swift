@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import TestStores
 import TestSupport
 import Testing
 
@@ -149,6 +150,32 @@ import Testing
         }
         claim.release()
         #expect(try ClaimFolder.record(ClaimFolder(in: store).bytes(of: 2), epoch: 2)?.state == .held)
+    }
+
+    /// A network store may list the folder as it was some seconds ago, and look up each name all the same.
+    @Test func aListThatIsOld() throws {
+        final class OldList: Interceptor {
+            func intercept<Result>(
+                _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+            ) throws(Errno) -> Result {
+                let result = try proceed()
+                guard case .inspect(.entries) = operation, let entries = result as? [DirectoryEntry] else {
+                    return result
+                }
+                return entries.filter { $0.name != "lk.claim.0000000000000006" } as! Result
+            }
+        }
+        var waited = 0
+        try plant(.released, epoch: 5)
+        try plant(.held, epoch: 6)
+        let old = InterceptingStore(store, hook: OldList())
+        #expect(try ClaimFacts(of: old)?.state == .held)
+        let claim = try #require(
+            try VaultClaim.take(
+                old, plan(), waiting: { _, _ in waited += 1 },
+                pause: { time in usleep(UInt32(time / .microseconds(1))) == 0 }, lost: {}))
+        #expect(claim.epoch == 7 && claim.tookOver && waited == 1)
+        claim.release()
     }
 
     /// Claims by a hostile hand end in an error.
