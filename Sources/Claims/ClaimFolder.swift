@@ -52,7 +52,7 @@ struct ClaimFolder: Sendable {
     private static func epoch(of name: Name) -> UInt64? {
         guard name.bytes.starts(with: prefix.utf8),
             let epoch = UInt64(String(decoding: name.bytes.dropFirst(prefix.utf8.count), as: UTF8.self), radix: 16),
-            self.name(of: epoch) == name
+            self.name(of: epoch) == name, epoch <= ClaimRecord.largestEpoch
         else { return nil }
         return epoch
     }
@@ -76,12 +76,19 @@ struct ClaimFolder: Sendable {
         return true
     }
 
-    /// The bytes of a claim; nil if it is not there, or not whole.
+    /// The bytes of a claim; nil if it is not there, not whole, or no file.
     func bytes(of epoch: UInt64) throws(Errno) -> [UInt8]? {
         let file: Descriptor
         do throws(Errno) {
             file = try store.open(Self.name(of: epoch), in: folder, O_RDONLY | O_NONBLOCK, mode: 0)
-        } catch .ENOENT { return nil }
+            guard try store.status(of: file).kind == .regular else { return nil }
+        } catch {
+            switch error {
+            // A symbolic link, a socket, a device without a driver.
+            case .ENOENT, .ELOOP, .ENXIO, Errno(rawValue: ENODEV): return nil
+            default: throw error
+            }
+        }
         var bytes = [UInt8](repeating: 0, count: ClaimRecord.byteCount)
         var elements = bytes.mutableSpan
         var span = unsafe elements.mutableBytes
@@ -137,7 +144,13 @@ struct ClaimFolder: Sendable {
 
     /// Asks the holder to renew its claim, which it may do only then.
     func ask() throws(Errno) {
-        _ = try store.open(Self.question, in: folder, O_WRONLY | O_CREAT | O_NONBLOCK, mode: 0o600)
+        let flags = O_WRONLY | O_CREAT | O_NONBLOCK
+        do throws(Errno) { _ = try store.open(Self.question, in: folder, flags, mode: 0o600) } catch .ENOENT {
+            // A network store's client may still know the name of a question that the holder has removed since, and
+            // opens it instead of making it. It forgets the name by a removal.
+            endQuestion()
+            _ = try store.open(Self.question, in: folder, flags, mode: 0o600)
+        }
     }
 
     func isAsked() throws(Errno) -> Bool {

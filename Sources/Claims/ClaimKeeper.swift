@@ -26,15 +26,19 @@ final class ClaimKeeper: Sendable {
         self.folder = folder
         self.times = times
         self.lost = lost
-        lease = try Lease(patience: isLocal ? times.patience : nil)
+        lease = try Lease(patience: times.patience(isLocal: isLocal))
     }
 
     /// Looks once, then starts the thread.
     ///
-    /// - Throws: why it could not look, or not make the thread; ESTALE if another process has made the next claim.
+    /// - Throws: why it could not look, or not make the thread; ESTALE if another process has made the next claim;
+    ///   ETIME if a look takes too long for the lease.
     func start() throws(Errno) {
+        let start = MonotonicClock.now
         try look()
         if lease.isLost { throw .ESTALE }
+        // Each look would end after the lease that it extends.
+        if MonotonicClock.now - start > times.lease / 2 { throw .ETIME }
         // Of a command: Ctrl-C is for the thread that handles it.
         try worker.startWithoutSignals { self.run() }
     }
@@ -77,7 +81,10 @@ final class ClaimKeeper: Sendable {
                 record.written = UInt64(max(0, Timespec.now.seconds))
                 return record
             }
-            do throws(Errno) { try folder.renew(renewed) } catch .ENOENT { return lease.lose() }
+            do throws(Errno) { try folder.renew(renewed) } catch .ENOENT { return lease.lose() } catch {
+                // As on a full disk. A machine that takes this silence for death makes the next claim, and the next
+                // look finds that: the lease needs no renewal.
+            }
             // Behind the answer: the one who asked looks at the claim, and not at its question.
             if isAsked { folder.endQuestion() }
         }

@@ -43,13 +43,16 @@ enum ClaimRule: Hashable {
         } else if record.state == .taking {
             // Its process has ended before the lease of the claim before it was over, as far as is known.
             self = relation.process == .alive ? .inUse : .watch
+        } else if relation.process == .alive, relation.isSameFolder {
+            // Also with the lock: the file that the holder has locked may have been removed.
+            self = .inUse
         } else if surroundings.isLocal, surroundings.hasLock, !record.renews, relation.isSameMachine {
             // The holder used flock(2) on this machine, in this folder or, if this is a copy of it, in another one. In
-            // this folder it cannot work any more: this process has the lock.
+            // this folder it cannot work any more: this process has the lock, and does not see its process.
             self = .free
         } else if relation.process == .ended {
             self = .free
-        } else if relation.process == .alive, !(surroundings.isLocal && !relation.isSameFolder) {
+        } else if relation.process == .alive, !surroundings.isLocal {
             self = .inUse
         } else if relation.process == .alive {
             // A copy, made while the vault was in use by a process that still runs elsewhere on this machine.

@@ -108,7 +108,7 @@ struct ClaimTaking {
             // A process that was stopped since it looked may have got an epoch that others have passed.
             guard try folder.newestEpoch() <= epoch else { return nil }
             return try keep(record, tookOver: tookOver, lost: lost)
-        } catch .ESTALE { return nil } catch { throw .system(error) }
+        } catch .ESTALE { return nil } catch .ETIME { throw .leaseTooShort } catch { throw .system(error) }
     }
 
     private func keep(
@@ -166,6 +166,6 @@ struct ClaimTaking {
             else { return nil }
             try folder.renew(record)
             return try keep(record, tookOver: true, lost: lost)
-        } catch { throw .system(error) }
+        } catch .ETIME { throw .leaseTooShort } catch { throw .system(error) }
     }
 }

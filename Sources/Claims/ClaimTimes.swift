@@ -21,8 +21,8 @@ public struct ClaimTimes: Hashable, Sendable {
     public var settle: Duration { visibility + lease }
     /// The longest that a machine waits for one that is dead.
     public var bound: Duration { watch + settle }
-    /// How long a change waits for a look at the claim.
-    var patience: Duration { lease * 4 }
+    /// How long changes wait for a look at the claim. A store that a network lies before may be gone for a while.
+    func patience(isLocal: Bool) -> Duration { isLocal ? lease * 4 : max(lease * 4, .seconds(60)) }
 
     /// The longer of two leases: each side goes by its own.
     func longest(with lease: Duration) -> ClaimTimes { ClaimTimes(lease: max(self.lease, lease)) }

@@ -7,14 +7,23 @@ final class Lease: Fence {
     /// Nanoseconds of the boot clock; 0 before the first look, and when the claim is lost.
     private let end = Atomic<Int64>(0)
     private let lost = Atomic(false)
-    /// Nil on a store whose calls may wait as long as it takes: a wait for the claim is one of them.
-    private let patience: Duration?
+    /// How long changes wait for a look, from the first one that waits on.
+    private let patience: Duration
+    private static let patienceInHurry = Duration.seconds(2)
+
+    private struct Waiting {
+        /// Of the monotonic clock, which stands still while the machine sleeps: when the first change began to wait;
+        /// nil if none has since the last good look.
+        var since: Duration?
+        var hurries = 0
+        var hurrySince: Duration?
+    }
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let waiting = Monitor(0)
+    private let waiting = Monitor(Waiting())
     /// Makes the keeper look at once.
     private let wake: Wakeup
 
-    init(patience: Duration?) throws(Errno) {
+    init(patience: Duration) throws(Errno) {
         self.patience = patience
         wake = try Wakeup()
     }
@@ -31,16 +40,40 @@ final class Lease: Fence {
 
     /// After a suspension, or while the store does not answer: until the keeper has looked.
     private func wait() throws(Errno) {
-        let start = MonotonicClock.now
+        waiting.withLock { $0.since = $0.since ?? MonotonicClock.now }
         while !isValid {
             // Not ESTALE: the kernel would look the name up again, and a program would be told that it is gone.
             if isLost { throw .EIO }
             wake.signal()
-            let isDecided: Void? = waiting.wait(atMost: { patience.map { start + $0 - MonotonicClock.now } }) { _ in
-                self.isValid || self.isLost ? () : nil
+            // The limit is asked for between two looks at the value, so it is kept here.
+            var end = Duration.zero
+            let isDecided: Void? = waiting.wait(atMost: { end - MonotonicClock.now }) { waiting in
+                end = self.end(of: waiting)
+                return self.isValid || self.isLost ? () : nil
             }
             // The change is not made: as if the store had not answered to it.
             guard isDecided != nil else { throw .notAnswered }
+        }
+    }
+
+    /// When a change gives up. All that wait give up together, and later ones at once, until a look succeeds.
+    private func end(of waiting: Waiting) -> Duration {
+        let usual = (waiting.since ?? MonotonicClock.now) + patience
+        return waiting.hurrySince.map { min(usual, $0 + Self.patienceInHurry) } ?? usual
+    }
+
+    func beginHurry() {
+        waiting.withLock { waiting in
+            waiting.hurries += 1
+            waiting.hurrySince = waiting.hurrySince ?? MonotonicClock.now
+        }
+        waiting.wakeAll()
+    }
+
+    func endHurry() {
+        waiting.withLock { waiting in
+            waiting.hurries -= 1
+            if waiting.hurries == 0 { waiting.hurrySince = nil }
         }
     }
 
@@ -48,7 +81,7 @@ final class Lease: Fence {
     func extend(until end: Duration) {
         guard !isLost else { return }
         self.end.store(end.nanoseconds, ordering: .releasing)
-        waiting.withLock { _ in }
+        waiting.withLock { $0.since = nil }
         waiting.wakeAll()
     }
 

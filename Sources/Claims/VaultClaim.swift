@@ -97,6 +97,8 @@ public enum ClaimError: Error, Hashable, Sendable {
     case locked
     /// `pause` has said so.
     case givenUp
+    /// A look at the claim takes too long for the lease.
+    case leaseTooShort
     /// The epochs are used up: no program has done that.
     case damaged
 }

@@ -17,6 +17,7 @@ public final class ProtectedMount: Sendable {
     private let progress = EvictionProgress()
     private let checkpointer: Checkpointer
     private let store: BoundedStore?
+    private let hurry: @Sendable (Bool) -> Void
     let rotator: KeyRotator
 
     /// Mounts the vault. Each of `options` is one of `mount -o`; programs that use the mount block until `start` is
@@ -26,15 +27,17 @@ public final class ProtectedMount: Sendable {
     ///   - store: the vault's store, if a lock may give up calls to it.
     ///   - source: what the mount table shows as the source, unless an option says that.
     ///   - descriptorLimit: how many descriptors the process may have open.
+    ///   - hurry: makes changes of the vault that wait for its claim give that up soon, or no longer.
     ///   - forbidden: why a file or folder may not be given a class, for the log; nil if it may.
     public init(
         vault: Vault, store: BoundedStore? = nil, at path: Path, options: [String], source: Path? = nil,
-        descriptorLimit: Int, whenLocked: WhenLocked,
+        descriptorLimit: Int, whenLocked: WhenLocked, hurry: @escaping @Sendable (Bool) -> Void = { _ in },
         forbidden: @escaping @Sendable (ProtectionClass) -> String? = { _ in nil },
         beforeMount: () -> Void = {},
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(ProtectedMountError) {
         self.store = store
+        self.hurry = hurry
         let notifier = Mutex<Notifier?>(nil)
         let shared = Shared(notifier)
         let enforcesLists = options.contains("default_permissions")
@@ -113,7 +116,8 @@ public final class ProtectedMount: Sendable {
     /// Evicts the keys of class A, of closed files of class B and, in a deep lock, of class C; returns when they are
     /// gone from memory.
     public func evict(_ depth: LockDepth) -> EvictionReport {
-        Eviction(fileSystem: fileSystem, session: session, progress: progress, depth: depth, store: store).run()
+        Eviction(fileSystem: fileSystem, session: session, progress: progress, depth: depth, store: store, hurry: hurry)
+            .run()
     }
 
     /// From this time of the boot clock on, requests for contents that a lock of this depth closes fail, even if
@@ -217,7 +221,10 @@ public final class ProtectedMount: Sendable {
     }
 
     /// From now on waits for a store that may hang for some seconds only: the process is about to end.
-    public func hurryToEnd() { store?.begin(.end) }
+    public func hurryToEnd() {
+        store?.begin(.end)
+        hurry(true)
+    }
 
     /// Fails all requests, present and future.
     public func disconnect() throws(Errno) { try session.abort() }

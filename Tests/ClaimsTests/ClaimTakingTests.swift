@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Synchronization
 import TestStores
 import TestSupport
 import Testing
@@ -28,9 +29,12 @@ import Testing
     }
 
     private func take(
-        _ plan: VaultClaim.Plan, giveUp: Bool = false, waited: inout Int, lost: @escaping @Sendable () -> Void = {}
+        _ plan: VaultClaim.Plan, giveUp: Bool = false, takingOver: Bool = false, waited: inout Int,
+        lost: @escaping @Sendable () -> Void = {}
     ) throws -> VaultClaim? {
         let count = Counter()
+        var plan = plan
+        plan.takesOver = takingOver
         defer { waited = count.value }
         return try VaultClaim.take(
             store, plan, waiting: { _, _ in count.value += 1 },
@@ -178,7 +182,100 @@ import Testing
         claim.release()
     }
 
-    /// Claims by a hostile hand end in an error.
+    /// With the lock too: its file may have been removed while the holder works.
+    @Test func aRemovedLock() throws {
+        var waited = 0
+        var local = VaultClaim.Plan(isLocal: true, hasLock: true)
+        let claim = try #require(try take(local, waited: &waited))
+        #expect(throws: ClaimError.self) { _ = try take(local, waited: &waited) }
+        local.isReadOnly = true
+        #expect(throws: ClaimError.self) { _ = try take(local, waited: &waited) }
+        claim.release()
+    }
+
+    /// Fails what a test says, for the claim of epoch 1.
+    private final class Hindrance: Interceptor {
+        let looks = Atomic(false)
+        let renewals = Atomic(false)
+
+        func intercept<Result>(
+            _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+        ) throws(Errno) -> Result {
+            switch operation {
+            case .inspect(.status) where looks.load(ordering: .relaxed): throw .EIO
+            case .change(.write) where renewals.load(ordering: .relaxed): throw .ENOSPC
+            default: return try proceed()
+            }
+        }
+    }
+
+    /// While no look succeeds, changes wait for four leases together, or for two seconds of a lock.
+    @Test func aStoreThatIsGone() throws {
+        for isLocal in [true, false] {
+            try run("rm", ["-rf", folder.path + "/lk.claims"])
+            let hindrance = Hindrance()
+            var plan = plan()
+            plan.isLocal = isLocal
+            let hindered = InterceptingStore(store, hook: hindrance)
+            let claim = try #require(
+                try VaultClaim.take(hindered, plan, waiting: { _, _ in }, pause: { _ in true }, lost: {}))
+            #expect(opens(claim.fence))
+            hindrance.looks.store(true, ordering: .relaxed)
+            usleep(150_000)
+            // Of another machine's store the wait is a minute.
+            if !isLocal { claim.fence.beginHurry() }
+            for _ in 0..<50 { #expect(throws: Errno.notAnswered) { try claim.fence.check() } }
+            if !isLocal { claim.fence.endHurry() }
+            hindrance.looks.store(false, ordering: .relaxed)
+            #expect(opens(claim.fence))
+            claim.release()
+        }
+    }
+
+    /// As on a full disk, where programs must be able to remove files.
+    @Test func aClaimThatCannotBeRenewed() throws {
+        let hindrance = Hindrance()
+        let claim = try #require(
+            try VaultClaim.take(
+                InterceptingStore(store, hook: hindrance), plan(), waiting: { _, _ in }, pause: { _ in true }, lost: {})
+        )
+        hindrance.renewals.store(true, ordering: .relaxed)
+        usleep(300_000)
+        #expect(opens(claim.fence))
+        // It is taken over as if its machine had died, and finds that out.
+        var waited = 0
+        let next = try #require(try take(plan(), takingOver: true, waited: &waited))
+        for _ in 0..<500 where !claim.isLost { usleep(10_000) }
+        #expect(claim.isLost)
+        #expect(throws: Errno.EIO) { try claim.fence.check() }
+        next.release()
+    }
+
+    /// The client of a network store may still know the name of a question that was removed elsewhere.
+    @Test func aQuestionThatWasRemovedElsewhere() throws {
+        final class StaleName: Interceptor {
+            let isStale = Atomic(true)
+            func intercept<Result>(
+                _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+            ) throws(Errno) -> Result {
+                switch operation {
+                case .open("lk.claim.ask", _, _, _) where isStale.load(ordering: .relaxed): throw .ENOENT
+                case .change(.unlink("lk.claim.ask", _)): isStale.store(false, ordering: .relaxed)
+                default: break
+                }
+                return try proceed()
+            }
+        }
+        try plant(.held, epoch: 5)
+        let claim = try #require(
+            try VaultClaim.take(
+                InterceptingStore(store, hook: StaleName()), plan(), waiting: { _, _ in },
+                pause: { time in usleep(UInt32(time / .microseconds(1))) == 0 }, lost: {}))
+        #expect(claim.epoch == 6)
+        claim.release()
+    }
+
+    /// Claims by a hostile hand end in an error, or count as claims of a holder that is not known.
     @Test func hostileClaims() throws {
         var waited = 0
         try plant(.held, epoch: ClaimRecord.largestEpoch)
@@ -192,12 +289,16 @@ import Testing
             try run("rm", ["-rf", folder.path + "/lk.claims"])
             try run("mkdir", [folder.path + "/lk.claims"])
             try run(node, [folder.path + "/lk.claims/lk.claim.0000000000000003"])
-            #expect(throws: ClaimError.self) { _ = try take(plan(), waited: &waited) }
+            let claim = try #require(try take(plan(), waited: &waited))
+            #expect(claim.epoch == 4 && claim.tookOver && waited == 1)
+            claim.release()
         }
         // What is no name of a claim does not count.
         try run("rm", ["-rf", folder.path + "/lk.claims"])
         try run("mkdir", [folder.path + "/lk.claims"])
-        for name in ["0000000000000A03", "+000000000000003", "3", "ffffffffffffffffff", "-000000000000001"] {
+        for name in [
+            "0000000000000A03", "+000000000000003", "3", "ffffffffffffffffff", "-000000000000001", "ffffffffffffffff",
+        ] {
             try run("touch", ["--", folder.path + "/lk.claims/lk.claim." + name])
         }
         let claim = try #require(try take(plan(), waited: &waited))

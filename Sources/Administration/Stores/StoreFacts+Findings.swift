@@ -74,6 +74,7 @@ extension StoreFacts {
         } else if self[.lastingInodes].isNo || self[.inodeAfterReopening].isNo {
             found.append(StoreFinding(.passingInodes))
         }
+        if kind.isBelowOverlay { found.append(StoreFinding(.belowOverlay)) }
         if !kind.isLocal, self[.sharedLocks].answer == .unknown { found.append(StoreFinding(.unknownKind)) }
         return found + measured(.cacheSeconds, .cached) { $0 > 0 }
     }

@@ -25,6 +25,9 @@ extension StoreFinding {
         case .staleLinks:
             "after a rename over a symbolic link the old target is still read, so a folder may keep a weaker class, and "
                 + "its new files can be read while the vault is locked"
+        case .belowOverlay:
+            "it was there before the overlay, which copies a file when it changes: the names of a hard link become two "
+                + "files, and folders cannot be removed"
         case .noListing:
             "it does not list the names in a folder\(reason)"
         case .noRenameOfOpenFiles:

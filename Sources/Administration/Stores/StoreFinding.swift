@@ -25,7 +25,7 @@ public struct StoreFinding: Hashable, Sendable {
     public enum Problem: String, CaseIterable, Sendable {
         // Loses data
         case noExclusiveCreate, noRenameOver, noRandomWrites, noSyncOfFiles, noSyncOfFolders, noFlock
-        case changingInodes, mixedFiles, staleLinks
+        case changingInodes, mixedFiles, staleLinks, belowOverlay
         case noListing, noRenameOfOpenFiles, caseInsensitive, shortNames
         // A promise does not hold
         case noSharedLocks, syncStaysHere, noHardLinks, unlikeHardLinks, noSymbolicLinks, noSetTimes
@@ -49,7 +49,9 @@ public struct StoreFinding: Hashable, Sendable {
     public var severity: Severity {
         switch problem {
         case .noExclusiveCreate, .noRenameOver, .noRandomWrites, .noSyncOfFiles, .noSyncOfFolders, .noFlock,
-            .changingInodes, .mixedFiles, .staleLinks, .noListing, .noRenameOfOpenFiles, .caseInsensitive, .shortNames:
+            .changingInodes, .mixedFiles, .staleLinks, .belowOverlay, .noListing, .noRenameOfOpenFiles,
+            .caseInsensitive,
+            .shortNames:
             .losesData
         case .noSharedLocks, .syncStaysHere, .noHardLinks, .unlikeHardLinks, .noSymbolicLinks, .noSetTimes,
             .noReadAfterUnlink:

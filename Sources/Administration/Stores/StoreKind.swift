@@ -1,3 +1,5 @@
+import Format
+import Glibc
 public import Posix
 public import Store
 
@@ -9,6 +11,8 @@ public struct StoreKind: Hashable, Sendable {
     public let name: String
     /// The source that the file system names, such as a device, a host or an address.
     public let source: Path
+    /// Whether the vault was there before an overlay was laid over it: the overlay copies a file when it changes.
+    public internal(set) var isBelowOverlay = false
 
     public init(name: String, source: Path = Path(bytes: [])) {
         self.name = name
@@ -17,10 +21,14 @@ public struct StoreKind: Hashable, Sendable {
 
     /// The kind of the file system that holds the root of a store. Asks the table of mounts only.
     public init(of store: any Store) {
-        let mount = (try? store.root.path()).flatMap { path in
-            (try? MountTable())?.mount(holding: Path(bytes: path))
+        guard let path = (try? store.root.path()).map({ Path(bytes: $0) }),
+            let mount = (try? MountTable())?.mount(holding: path)
+        else {
+            self.init(name: "unknown")
+            return
         }
-        if let mount { self.init(mount) } else { self.init(name: "unknown") }
+        self.init(mount)
+        isBelowOverlay = mount.hasBelow(path + "/\(BackingName.keybag)")
     }
 
     public init(_ mount: MountTable.Entry) { self.init(name: mount.type, source: mount.source) }
@@ -35,4 +43,19 @@ public struct StoreKind: Hashable, Sendable {
         "msdos", "nilfs2", "ntfs", "ntfs3", "overlay", "ramfs", "reiserfs", "squashfs", "tmpfs", "udf", "vfat", "xfs",
         "zfs",
     ]
+}
+
+extension MountTable.Entry {
+    /// Whether a lower layer of this overlay has the file, as far as this process sees the layers.
+    ///
+    /// Source: Documentation/filesystems/overlayfs.rst.
+    fileprivate func hasBelow(_ path: Path) -> Bool {
+        guard type == "overlay" else { return false }
+        let rest = Array(path.bytes.dropFirst(mountPoint == "/" ? 0 : mountPoint.bytes.count))
+        let layers = superOptions.flatMap { option -> [Substring] in
+            guard let equals = option.firstIndex(of: "="), option.hasPrefix("lowerdir") else { return [] }
+            return option[option.index(after: equals)...].split(separator: ":")
+        }
+        return layers.contains { (Path(String($0)) + Path(bytes: rest)).access(F_OK) == 0 }
+    }
 }

@@ -7,6 +7,8 @@ public struct ClaimOptions: Sendable {
     public var lease: Duration?
     /// Whether to take the vault over without waiting whether another machine still uses it.
     public var takesOver = false
+    /// Whether to go on without a claim if none can be made.
+    public var isForgiving = false
     /// Called once if there is a wait: for which host, if its name is known, and how many seconds at most.
     public var waiting: @Sendable (String?, Int) -> Void = { _, _ in }
     /// Waits so long; false to give up.

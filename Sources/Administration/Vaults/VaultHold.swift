@@ -71,14 +71,22 @@ public final class VaultHold: Sendable {
             case .inUse(let holder): throw .claimed(host: keys.opened(holder.sealedHost), renewed: holder.written)
             case .locked: throw .vaultInUse
             case .givenUp: throw .claimGivenUp
-            case .damaged: throw .damaged(reason: "the epochs of its claims are used up")
+            case .leaseTooShort:
+                throw .failed(
+                    reason: "the store takes longer for a look at the vault's claim than half the lease: a longer "
+                        + "--lease is needed")
+            case .damaged:
+                throw .damaged(
+                    reason: "the epochs of its claims are used up; once no machine uses it, lk.claims can be removed")
             case .system(let errno):
+                if options.isForgiving, lock != .refused { return nil }
                 // Nothing can be written: not by this process either. Or there is no space, which a user may want to
                 // make; on a local store the lock suffices.
                 if errno == .EROFS, lock != .refused { return nil }
                 let isForgiven = [.ENOSPC, .EDQUOT, .EACCES, .EPERM].contains(errno)
                 guard isForgiven, lock != .refused, readOnly || (isLocal && lock == .held) else {
-                    throw .file(errno, doing: "claim", path: path)
+                    let isOfClaims = [.ENOTDIR, .ELOOP, .ENXIO, .EISDIR, .EEXIST].contains(errno)
+                    throw .file(errno, doing: "claim", path: isOfClaims ? path + "/lk.claims" : path)
                 }
                 return nil
             }
@@ -90,6 +98,12 @@ public final class VaultHold: Sendable {
     public var takenOver: @Sendable () -> Bool {
         guard let fence = claim?.fence else { return { false } }
         return { fence.isLost }
+    }
+
+    /// Whether changes wait for two seconds at most until it is known that the vault is still this process's own: a
+    /// lock waits for them. Calls are counted. Does not wait.
+    public func hurry(_ isOn: Bool) {
+        if isOn { claim?.fence.beginHurry() } else { claim?.fence.endHurry() }
     }
 
     /// Tells other machines the name of this one, by a key of the volume.

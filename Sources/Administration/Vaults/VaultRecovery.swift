@@ -16,8 +16,10 @@ public struct VaultRecovery: ~Copyable, Sendable {
     public let proof: VaultProof
     public let keybag: KeybagFile
 
-    public init(of vault: AbsolutePath, _ kind: SecretKind, _ secret: borrowing Secret) throws(Failure) {
-        let folder = try VaultFolder(vault)
+    public init(
+        of vault: AbsolutePath, _ kind: SecretKind, _ secret: borrowing Secret, _ claim: ClaimOptions = ClaimOptions()
+    ) throws(Failure) {
+        let folder = try VaultFolder(vault, claim)
         let credential = try Credential(kind, reading: secret)
         let proof = try OpenKeybag.check(credential, in: folder.store)
         let keybag = try OpenKeybag.inspect(folder.store)

@@ -25,6 +25,8 @@ struct Eviction {
     let depth: LockDepth
     /// The vault's store if that may hang: an eviction does not wait for it as long as it takes.
     let store: BoundedStore?
+    /// Whether changes of the vault that wait for its claim give that up soon.
+    let hurry: @Sendable (Bool) -> Void
 
     /// Passes continue at least this often, then until one finds no dirty page, with an upper bound: later pages are
     /// refused. A mount that freezes makes more passes: in the pauses between them, the daemon serves reads that had
@@ -41,7 +43,9 @@ struct Eviction {
         // From here no request holds a key, a lock or a page for longer than a hanging store is waited for.
         let before = store?.givenUpCount ?? 0
         store?.begin(.lock)
+        hurry(true)
         let (wiped, inodes, passes) = dropPagesAndKeys()
+        hurry(false)
         store?.finish(.lock)
         logGivenUp((store?.givenUpCount ?? 0) - before)
         persistLengths(of: wiped)

@@ -93,7 +93,7 @@ struct Erase: ParsableCommand {
             _ = Process.waitUntilEnded(pid_t(clamping: mount.status.pid))
             try end(vault, fate, links: links, removed)
         case .vault(let vault):
-            let folder = try withKeybag(of: vault.path) { () throws(Failure) in try VaultFolder(vault, .ofCommand) }
+            let folder = try withKeybag(of: vault.path) { () throws(Failure) in try VaultFolder(vault, .ofErase) }
             defer { withExtendedLifetime(folder) {} }
             // A keybag that cannot be read does not say whose device key it needs.
             let volume = (try? OpenKeybag.inspect(folder.store))?.volume
@@ -139,7 +139,7 @@ struct Erase: ParsableCommand {
             let vault = try? AbsolutePath(resolving: word.vaultPath), vault.lostKeybag(as: vault.path) != nil,
             try inWords(try MountTable()).mount(holding: vault.path)?.isLatchkey != true
         else { return false }
-        let folder = try withKeybag(of: vault.path) { () throws(Failure) in try VaultFolder(vault, .ofCommand) }
+        let folder = try withKeybag(of: vault.path) { () throws(Failure) in try VaultFolder(vault, .ofErase) }
         defer { withExtendedLifetime(folder) {} }
         let owner = try withKeybag(of: vault.path) { () throws(Failure) in
             try KeyDestruction.owner(ofDeviceKeyAt: path)

@@ -252,7 +252,8 @@ struct Mount: ParsableCommand {
     ) throws(CommandError) -> Unlocking? {
         if recovery {
             let recovery = RecoveryDialogue(
-                vault: vault, deviceKey: deviceKey, newPasscode: self.passcode.source, strength: strength)
+                vault: vault, deviceKey: deviceKey, newPasscode: self.passcode.source, strength: strength,
+                claim: lease.ofCommand)
             let configuration = try configuration(vault, at: point, nil, policy)
             let isAllowed = { (keybag: KeybagFile, isGuarded: Bool) throws(CommandError) in
                 do throws(Failure) { try policy.check(keybag, isGuarded: isGuarded, configuration) } catch {

@@ -27,6 +27,14 @@ struct LeaseOptions: ParsableArguments {
         configuration.waiting = Self.tell
     }
 
+    /// For what the command does by itself before the daemon begins.
+    var ofCommand: ClaimOptions {
+        var options = ClaimOptions.ofCommand
+        options.lease = lease?.duration
+        options.takesOver = takeOver
+        return options
+    }
+
     /// The same options for the command line of a daemon.
     var arguments: [Path] { (lease.map { ["--lease", Path($0.text)] } ?? []) + (takeOver ? ["--take-over"] : []) }
 
@@ -43,6 +51,14 @@ extension ClaimOptions {
     static var ofCommand: ClaimOptions {
         var options = ClaimOptions()
         options.waiting = LeaseOptions.tell
+        return options
+    }
+
+    /// For a command that destroys the keys at once, however the claims are.
+    static var ofErase: ClaimOptions {
+        var options = ClaimOptions()
+        options.takesOver = true
+        options.isForgiving = true
         return options
     }
 

@@ -12,6 +12,7 @@ struct RecoveryDialogue {
     let deviceKey: DeviceKeyArgument?
     let newPasscode: SecretSource
     let strength: StrengthOptions
+    let claim: ClaimOptions
 
     /// Sets and returns the new passcode. The credential is checked before anything is asked or made.
     ///
@@ -24,7 +25,7 @@ struct RecoveryDialogue {
         isAllowed: (KeybagFile, Bool) throws(CommandError) -> Void
     ) throws(CommandError) -> Secret {
         let recovery = try withKeybag(of: vault.path) { () throws(Failure) in
-            try VaultRecovery(of: vault, kind, secret)
+            try VaultRecovery(of: vault, kind, secret, claim)
         }
         // First of all: another person's vault must not get a passcode and a device key.
         try proof?.require(recovery.proof, of: vault.path, recovery.keybag.volume)

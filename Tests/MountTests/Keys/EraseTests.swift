@@ -38,6 +38,33 @@ extension MountTests {
             }
         }
 
+        /// At once: no other machine is waited for, and no odd file in the way stops it.
+        @Test(arguments: [
+            "a claim", "mkdir lk.claims; mkfifo lk.claims/lk.claim.0000000000000005", "ln -s . lk.claims",
+        ])
+        func whateverTheClaimsAre(script: String) throws {
+            if script == "a claim" {
+                try vault.plantClaim()
+            } else {
+                try shell("rm -r lk.claims; \(script)", in: vault.path).succeeded()
+            }
+            let outcome = try vault.latchkey(["erase", "--yes", vault.path]).succeeded()
+            #expect(!outcome.errors.contains("Waiting"), "\(outcome)")
+            #expect(!Disk.exists(deviceKey) && !Disk.exists(vault.keybag))
+        }
+
+        /// The user knows that the other machine has ended.
+        @Test func aRecoveryTakesOver() throws {
+            try vault.plantClaim()
+            let point = try vault.folder.makeFolder("point")
+            let recovered = try vault.latchkey([
+                "mount", "--take-over", "--recovery", "--recovery-key-file", vault.recoveryKeyFile,
+                "--passcode-file", vault.passcodeFile, vault.path, point,
+            ]).succeeded()
+            #expect(!recovered.errors.contains("Waiting"), "\(recovered)")
+            try vault.latchkey(["unmount", point]).succeeded()
+        }
+
         @Test func whenItIsNotMounted() throws {
             let asked = try vault.latchkey(["erase", vault.path])
             #expect(asked.status == 2 && asked.errors.contains("--yes"), "\(asked)")

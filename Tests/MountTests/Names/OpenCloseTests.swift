@@ -123,6 +123,14 @@ extension MountTests {
             #expect(found["forgetAfter"] as? Double == 259_200)
             #expect(found["whenLocked"] as? String == "fail" && found["readOnly"] as? Bool == false)
             try scene.end("unmount", "work")
+            // The lease stands in the claim, in milliseconds. docs/FORMAT.md, "Claims".
+            try scene.configure(table + "lease = 31\n")
+            try scene.latchkey("mount", "work").succeeded()
+            let folder = try #require(try scene.listed("work")["vault"])
+            let claims = try shell("ls lk.claims/lk.claim.* | tail -1", in: folder).succeeded().text
+            let claim = try Disk.read(folder + "/" + claims.split(separator: "\n")[0])
+            #expect(claim[12..<16].elementsEqual([0x18, 0x79, 0, 0]))
+            try scene.end("unmount", "work")
             // The policy wins over the file.
             let policy = try scene.home.write("longest-grace = 30\n", to: "policy.toml")
             try scene.configure(table + "grace = 77\npolicy = '\(policy)'\n")

@@ -56,6 +56,22 @@ extension MountTests {
             return report
         }
 
+        /// An overlay copies what lies below it; a vault that is made in it lies in its upper folder.
+        @Test(.enabled(if: geteuid() == 0, "needs root, to mount an overlay")) func anOverlay() throws {
+            let vault = try Vault()
+            let folder = try TemporaryFolder()
+            for name in ["upper", "work", "merged"] { _ = try folder.makeFolder(name) }
+            let below = URL(filePath: vault.path).deletingLastPathComponent().path
+            let layers = "lowerdir=\(below),upperdir=\(folder.path("upper")),workdir=\(folder.path("work"))"
+            try run("mount", ["-t", "overlay", "-o", layers, "overlay", folder.path("merged")]).succeeded()
+            defer { _ = try? attempt("umount", ["-l", folder.path("merged")]) }
+            let there = folder.path("merged") + "/" + URL(filePath: vault.path).lastPathComponent
+            #expect(try checked(there, status: 7).has("belowOverlay", "loses data"))
+            let refused = try vault.latchkey(["mount", there, try folder.makeFolder("point")])
+            #expect(refused.status == 7 && refused.errors.contains("hard link"), "\(refused)")
+            #expect(try !checked(folder.path("merged")).has("belowOverlay", "loses data"))
+        }
+
         @Test func aDiskIsKnown() throws {
             let vault = try Vault()
             let report = try checked(vault.path)
