@@ -20,6 +20,8 @@ struct ClaimFolder: Sendable {
     private static let kept: UInt64 = 8
     /// The same of those that were not released: they explain a lock that a store still has of a machine that is gone.
     private static let keptUnreleased: UInt64 = 256
+    /// How many claims the list of a store may be behind.
+    private static let mostUnlisted = 1024
 
     /// Makes the folder if there is none.
     init(in store: any Store) throws(Errno) {
@@ -67,7 +69,11 @@ struct ClaimFolder: Sendable {
     func newestEpoch() throws(Errno) -> UInt64 {
         var epoch = try epochs().max() ?? 0
         // A network store may list a folder as it was some seconds ago. What the list does not have, it looks up.
-        while epoch < ClaimRecord.largestEpoch, try exists(epoch + 1) { epoch += 1 }
+        // A store that answers for every name must not keep this process for ever.
+        for _ in 0..<Self.mostUnlisted {
+            guard epoch < ClaimRecord.largestEpoch, try exists(epoch + 1) else { break }
+            epoch += 1
+        }
         return epoch
     }
 
@@ -133,8 +139,10 @@ struct ClaimFolder: Sendable {
     /// Removes what lies far enough before an epoch.
     func removeClaims(before epoch: UInt64) {
         for old in (try? epochs()) ?? [] where old < epoch && epoch - old > Self.kept {
-            if epoch - old <= Self.keptUnreleased,
-                let record = Self.record(try? bytes(of: old), epoch: old), record.state != .released
+            // One that cannot be read now may be one that was not released.
+            guard let bytes = try? bytes(of: old) as [UInt8]? else { continue }
+            if epoch - old <= Self.keptUnreleased, let record = Self.record(bytes, epoch: old),
+                record.state != .released
             {
                 continue
             }

@@ -81,12 +81,15 @@ final class ClaimKeeper: Sendable {
                 record.written = UInt64(max(0, Timespec.now.seconds))
                 return record
             }
-            do throws(Errno) { try folder.renew(renewed) } catch .ENOENT { return lease.lose() } catch {
+            do throws(Errno) {
+                try folder.renew(renewed)
+                // Behind the answer: the one who asked looks at the claim, and not at its question.
+                if isAsked { folder.endQuestion() }
+            } catch .ENOENT { return lease.lose() } catch {
                 // As on a full disk. A machine that takes this silence for death makes the next claim, and the next
-                // look finds that: the lease needs no renewal.
+                // look finds that: the lease needs no renewal. The answer is still owed.
+                isStale.store(true, ordering: .releasing)
             }
-            // Behind the answer: the one who asked looks at the claim, and not at its question.
-            if isAsked { folder.endQuestion() }
         }
         lease.extend(until: start + times.lease)
     }

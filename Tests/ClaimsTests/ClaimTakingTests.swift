@@ -197,20 +197,23 @@ import Testing
     private final class Hindrance: Interceptor {
         let looks = Atomic(false)
         let renewals = Atomic(false)
+        let failures = Atomic(0)
 
         func intercept<Result>(
             _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
         ) throws(Errno) -> Result {
             switch operation {
             case .inspect(.status) where looks.load(ordering: .relaxed): throw .EIO
-            case .change(.write) where renewals.load(ordering: .relaxed): throw .ENOSPC
+            case .change(.write) where renewals.load(ordering: .relaxed):
+                failures.add(1, ordering: .relaxed)
+                throw .ENOSPC
             default: return try proceed()
             }
         }
     }
 
     /// While no look succeeds, changes wait for four leases together, or for two seconds of a lock.
-    @Test func aStoreThatIsGone() throws {
+    @Test(.timeLimit(.minutes(1))) func aStoreThatIsGone() throws {
         for isLocal in [true, false] {
             try run("rm", ["-rf", folder.path + "/lk.claims"])
             let hindrance = Hindrance()
@@ -224,12 +227,33 @@ import Testing
             usleep(150_000)
             // Of another machine's store the wait is a minute.
             if !isLocal { claim.fence.beginHurry() }
-            for _ in 0..<50 { #expect(throws: Errno.notAnswered) { try claim.fence.check() } }
+            for _ in 0..<200 { #expect(throws: Errno.notAnswered) { try claim.fence.check() } }
             if !isLocal { claim.fence.endHurry() }
             hindrance.looks.store(false, ordering: .relaxed)
             #expect(opens(claim.fence))
             claim.release()
         }
+    }
+
+    /// A holder whose answer failed once answers with the next look: it must not be taken for dead.
+    @Test func anAnswerThatFails() throws {
+        let hindrance = Hindrance()
+        // Of a local store: the claim is written anew only when another process asks.
+        let claim = try #require(
+            try VaultClaim.take(
+                InterceptingStore(store, hook: hindrance), VaultClaim.Plan(isLocal: true, hasLock: true),
+                waiting: { _, _ in }, pause: { _ in true }, lost: {}))
+        let folder = try ClaimFolder(in: store)
+        let before = try ClaimFolder.record(folder.bytes(of: 1), epoch: 1)?.renewals
+        hindrance.renewals.store(true, ordering: .relaxed)
+        try folder.ask()
+        for _ in 0..<2000 where hindrance.failures.load(ordering: .relaxed) == 0 { usleep(10_000) }
+        #expect(try hindrance.failures.load(ordering: .relaxed) > 0 && folder.isAsked())
+        hindrance.renewals.store(false, ordering: .relaxed)
+        for _ in 0..<2000 where try folder.isAsked() { usleep(10_000) }
+        #expect(try !folder.isAsked())
+        #expect(try ClaimFolder.record(folder.bytes(of: 1), epoch: 1)?.renewals != before)
+        claim.release()
     }
 
     /// As on a full disk, where programs must be able to remove files.

@@ -50,8 +50,7 @@ public struct StoreFinding: Hashable, Sendable {
         switch problem {
         case .noExclusiveCreate, .noRenameOver, .noRandomWrites, .noSyncOfFiles, .noSyncOfFolders, .noFlock,
             .changingInodes, .mixedFiles, .staleLinks, .belowOverlay, .noListing, .noRenameOfOpenFiles,
-            .caseInsensitive,
-            .shortNames:
+            .caseInsensitive, .shortNames:
             .losesData
         case .noSharedLocks, .syncStaysHere, .noHardLinks, .unlikeHardLinks, .noSymbolicLinks, .noSetTimes,
             .noReadAfterUnlink:

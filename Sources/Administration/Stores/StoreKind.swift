@@ -19,7 +19,8 @@ public struct StoreKind: Hashable, Sendable {
         self.source = source
     }
 
-    /// The kind of the file system that holds the root of a store. Asks the table of mounts only.
+    /// The kind of the file system that holds the root of a store. Asks the table of mounts, and of an overlay
+    /// its lower layers.
     public init(of store: any Store) {
         guard let path = (try? store.root.path()).map({ Path(bytes: $0) }),
             let mount = (try? MountTable())?.mount(holding: path)

@@ -66,6 +66,7 @@ public final class VaultHold: Sendable {
                     options.waiting(keys.opened(holder.sealedHost), Int(seconds))
                 }, pause: options.pause, lost: options.lost)
         } catch {
+            if options.isForgiving, lock != .refused { return nil }
             switch error {
             case .inUse(let holder) where holder.isSameMachine && holder.sealedHost == nil: throw .vaultInUse
             case .inUse(let holder): throw .claimed(host: keys.opened(holder.sealedHost), renewed: holder.written)
@@ -79,7 +80,6 @@ public final class VaultHold: Sendable {
                 throw .damaged(
                     reason: "the epochs of its claims are used up; once no machine uses it, lk.claims can be removed")
             case .system(let errno):
-                if options.isForgiving, lock != .refused { return nil }
                 // Nothing can be written: not by this process either. Or there is no space, which a user may want to
                 // make; on a local store the lock suffices.
                 if errno == .EROFS, lock != .refused { return nil }
