@@ -45,6 +45,15 @@ final class CheckpointScene: @unchecked Sendable {
         return true
     }
 
+    /// Whether an act needs no checkpoint, which a thread that is in one could not begin.
+    func hasRoom() throws -> Bool {
+        let journal = try vault.vault.openJournal()
+        let count = vault.vault.halfSize / 2
+        guard try journal.reserve(count) else { return false }
+        journal.unreserve(count)
+        return true
+    }
+
     /// Does one random act, unless this thread holds a lock that the act takes.
     func act() throws {
         guard try vault.vault.openJournal().flushing.withLockIfAvailable({ _ in true }) == true else { return }

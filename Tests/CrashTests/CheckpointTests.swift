@@ -53,7 +53,8 @@ extension CrashTests {
             for _ in 0..<80 {
                 try scene.act()
                 guard scene.chance(3) else { continue }
-                try acts.during({ for _ in 0..<2 { try scene.act() } }, { try vault.vault.checkpoint() })
+                try acts.during(
+                    { for _ in 0..<2 where try scene.hasRoom() { try scene.act() } }, { try vault.vault.checkpoint() })
             }
             try expectPromiseHolds("acts while files are checkpointed, seed \(seed)", vault, states: 50)
         }
