@@ -139,15 +139,17 @@ struct ClaimFolder: Sendable {
     /// Removes what lies far enough before an epoch.
     func removeClaims(before epoch: UInt64) {
         for old in (try? epochs()) ?? [] where old < epoch && epoch - old > Self.kept {
-            // One that cannot be read now may be one that was not released.
-            guard let bytes = try? bytes(of: old) as [UInt8]? else { continue }
-            if epoch - old <= Self.keptUnreleased, let record = Self.record(bytes, epoch: old),
-                record.state != .released
-            {
-                continue
-            }
+            if epoch - old <= Self.keptUnreleased, mayBeUnreleased(old) { continue }
             try? store.unlink(Self.name(of: old), in: folder)
         }
+    }
+
+    /// Whether the claim was not released, which also one may be that cannot be read now.
+    private func mayBeUnreleased(_ epoch: UInt64) -> Bool {
+        do throws(Errno) {
+            guard let record = Self.record(try bytes(of: epoch), epoch: epoch) else { return false }
+            return record.state != .released
+        } catch { return true }
     }
 
     /// Asks the holder to renew its claim, which it may do only then.

@@ -131,6 +131,14 @@ import Testing
         // However often the vault is used meanwhile, within bounds.
         for _ in 0..<20 { try #require(try take(plan(refused: true), waited: &waited)).release() }
         #expect(try ClaimFolder(in: store).epochs().contains(4))
+        // One that cannot be read may be of such a machine, one that is damaged is of none.
+        let hindrance = Hindrance()
+        hindrance.reads.store(true, ordering: .relaxed)
+        try ClaimFolder(in: InterceptingStore(store, hook: hindrance)).removeClaims(before: 40)
+        #expect(try ClaimFolder(in: store).epochs().contains(4))
+        try Disk.write([1], to: folder.path + "/lk.claims/lk.claim.0000000000000005")
+        try ClaimFolder(in: store).removeClaims(before: 40)
+        #expect(try ClaimFolder(in: store).epochs() == [4])
         try plant(.released, epoch: 300)
         try #require(try take(plan(), waited: &waited)).release()
         #expect(try ClaimFolder(in: store).epochs().min() == 300)
@@ -200,6 +208,7 @@ import Testing
     /// Fails what a test says, for the claim of epoch 1.
     private final class Hindrance: Interceptor {
         let looks = Atomic(false)
+        let reads = Atomic(false)
         let renewals = Atomic(false)
         let failures = Atomic(0)
 
@@ -207,6 +216,7 @@ import Testing
             _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
         ) throws(Errno) -> Result {
             switch operation {
+            case .inspect(.read) where reads.load(ordering: .relaxed): throw .EIO
             case .inspect(.status) where looks.load(ordering: .relaxed): throw .EIO
             case .change(.write) where renewals.load(ordering: .relaxed):
                 failures.add(1, ordering: .relaxed)

@@ -45,13 +45,17 @@ final class CheckpointScene: @unchecked Sendable {
         return true
     }
 
-    /// Whether an act needs no checkpoint, which a thread that is in one could not begin.
-    func hasRoom() throws -> Bool {
+    /// How often `actWithoutCheckpoint` has found room.
+    private(set) var roomCount = 0
+
+    /// Does one random act, if it needs no checkpoint, which a thread that is in one could not begin.
+    func actWithoutCheckpoint() throws {
         let journal = try vault.vault.openJournal()
         let count = vault.vault.halfSize / 2
-        guard try journal.reserve(count) else { return false }
+        guard try journal.reserve(count) else { return }
         journal.unreserve(count)
-        return true
+        roomCount += 1
+        try act()
     }
 
     /// Does one random act, unless this thread holds a lock that the act takes.
