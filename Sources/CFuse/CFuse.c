@@ -2,43 +2,18 @@
 #include "CFuse.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-static _Thread_local struct lk_fuse_worker *current_worker;
-static _Thread_local uint64_t extra_init_flags;
+static _Thread_local struct lk_fuse_handling handling;
 
-struct lk_fuse_worker *lk_fuse_current_worker(void) { return current_worker; }
+struct lk_fuse_handling *lk_fuse_handling(void) { return &handling; }
 
-void lk_fuse_set_current_worker(struct lk_fuse_worker *worker) { current_worker = worker; }
-
-void lk_fuse_add_init_flags(uint64_t flags) { extra_init_flags = flags; }
-
-static ssize_t intercepted_read(int fd, void *buffer, size_t size, void *userdata) {
-    (void)userdata;
-    return read(fd, buffer, size);
-}
-
-static ssize_t intercepted_writev(int fd, struct iovec *parts, int count, void *userdata) {
-    (void)userdata;
-    // The init operation and its reply run on one thread, with no other reply in between.
-    if (extra_init_flags != 0) {
-        if (count == 2 && parts[1].iov_len == sizeof(struct fuse_init_out)) {
-            struct fuse_init_out *reply = parts[1].iov_base;
-            reply->flags |= (uint32_t)extra_init_flags;
-        }
-        extra_init_flags = 0;
-    }
-    return writev(fd, parts, count);
-}
-
-int lk_fuse_session_intercept(struct fuse_session *session, int device) {
-    static const struct fuse_custom_io io = {.writev = intercepted_writev, .read = intercepted_read};
-    return fuse_session_custom_io(session, &io, device);
+struct fuse_session *lk_fuse_session_new(struct fuse_args *arguments) {
+    static const struct fuse_lowlevel_ops none;
+    return fuse_session_new(arguments, &none, sizeof none, NULL);
 }
 
 int lk_fuse_duplicate(int device) { return fcntl(device, F_DUPFD_CLOEXEC, 0); }
@@ -72,5 +47,3 @@ uint32_t lk_fuse_major(uint64_t device) { return major(device); }
 uint32_t lk_fuse_minor(uint64_t device) { return minor(device); }
 
 void lk_fuse_print(const char *message) { fputs(message, stderr); }
-
-size_t lk_fuse_memory_size(void *memory) { return malloc_usable_size(memory); }

@@ -1,5 +1,5 @@
 import Format
-import Fuse
+public import Fuse
 import Keybag
 public import Posix
 public import Store
@@ -26,12 +26,16 @@ public final class ProtectedMount: Sendable {
     /// - Parameters:
     ///   - store: the vault's store, if a lock may give up calls to it.
     ///   - source: what the mount table shows as the source, unless an option says that.
+    ///   - transport: by which way requests come, if the kernel has it. With `freeze` from /dev/fuse: by io_uring, the
+    ///     kernel loses a signal that comes just before the daemon receives a request, and the program could not be
+    ///     killed until the unlock.
     ///   - descriptorLimit: how many descriptors the process may have open.
     ///   - hurry: makes changes of the vault that wait for its claim give that up soon, or no longer.
     ///   - forbidden: why a file or folder may not be given a class, for the log; nil if it may.
     public init(
         vault: Vault, store: BoundedStore? = nil, at path: Path, options: [String], source: Path? = nil,
-        descriptorLimit: Int, whenLocked: WhenLocked, hurry: @escaping @Sendable (Bool) -> Void = { _ in },
+        descriptorLimit: Int, whenLocked: WhenLocked, transport: Fuse.Configuration.Transport = .ring,
+        hurry: @escaping @Sendable (Bool) -> Void = { _ in },
         forbidden: @escaping @Sendable (ProtectionClass) -> String? = { _ in nil },
         beforeMount: () -> Void = {},
         log: @escaping @Sendable (MountEvent) -> Void
@@ -54,11 +58,11 @@ public final class ProtectedMount: Sendable {
                 log(.trouble("cannot bring the vault's files up to date: \(error)"))
             }
         } catch { throw .vault(.system(error)) }
-        session = Session(
-            fileSystem: fileSystem,
-            configuration: Configuration(
-                privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none,
-                cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept, isReadOnly: vault.isReadOnly))
+        var configuration = Configuration(
+            privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none,
+            cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept, isReadOnly: vault.isReadOnly)
+        configuration.transport = whenLocked.isFreeze ? .device : transport
+        session = Session(fileSystem: fileSystem, configuration: configuration)
         shared.notifier.withLock { $0 = session.notifier }
         beforeMount()
         do throws(MountError) {
@@ -71,11 +75,17 @@ public final class ProtectedMount: Sendable {
         init(_ notifier: consuming Mutex<Notifier?>) { self.notifier = notifier }
     }
 
+    /// Whether open(2) and read(2) of locked files wait for the unlock.
+    public var freezes: Bool { fileSystem.parked.whenLocked.isFreeze }
+
+    /// By which way requests come. Waits for no request and no disk.
+    public var transport: TransportUse { session.transport }
+
     /// Whether the mount was used since the last call.
     public func takeUse() -> Bool { session.takeUse() }
 
-    /// Creates all threads that the mount will ever need, then serves requests. A lock creates none, because the system
-    /// may be out of threads by then.
+    /// Creates all threads that the mount needs, then serves requests. A lock creates none, because the system may be
+    /// out of threads by then. By io_uring, more are added while many answers are owed, if there are some to be had.
     ///
     /// - Parameter threads: the threads that serve requests; fewer if the system has no more, and at least one.
     /// - Throws: why a thread cannot be created. Then no thread is left, and no request was served.

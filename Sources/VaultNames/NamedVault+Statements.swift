@@ -36,6 +36,12 @@ extension NamedVault {
             storeRisk == .accept
                 ? "it is mounted even where the store would lose data."
                 : "it is not mounted where the store would lose data."
+        case .transport:
+            switch transport ?? .auto {
+            case .auto: "its requests come by io_uring where the kernel allows it."
+            case .ring: "its requests come by io_uring; if the kernel does not offer it, it is not mounted."
+            case .device: "its requests come by /dev/fuse."
+            }
         case .readOnly: isReadOnly == true ? "it is mounted read-only." : "it is mounted for reading and writing."
         case .allowOther:
             allowsOthers == true ? "other users may use its mount." : "other users may not use its mount."

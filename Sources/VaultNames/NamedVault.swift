@@ -17,6 +17,13 @@ public struct NamedVault: Hashable, Sendable {
         case accept
     }
 
+    /// By which way the kernel's requests come.
+    public enum Transport: String, Hashable, Sendable, CaseIterable {
+        case auto
+        case ring = "io_uring"
+        case device
+    }
+
     public let name: VaultName
     /// The line of the table's header.
     public let line: Int
@@ -38,6 +45,7 @@ public struct NamedVault: Hashable, Sendable {
     /// Seconds.
     public internal(set) var lease: Int?
     public internal(set) var storeRisk: StoreRisk?
+    public internal(set) var transport: Transport?
     public internal(set) var isReadOnly: Bool?
     public internal(set) var allowsOthers: Bool?
     /// The values of `-o`.
@@ -70,6 +78,7 @@ public struct NamedVault: Hashable, Sendable {
         case freezeTimeout = "freeze-timeout"
         case lease
         case storeRisk = "store-risk"
+        case transport
         case readOnly = "read-only"
         case allowOther = "allow-other"
         case options

@@ -118,6 +118,11 @@ extension NamedVault {
                 throw entry.takes("\"refuse\" or \"accept\"")
             }
             storeRisk = known
+        case .transport:
+            guard case .string(let text) = entry.value, let known = Transport(rawValue: text) else {
+                throw entry.takes("\"auto\", \"io_uring\" or \"device\"")
+            }
+            transport = known
         case .freezeTimeout: freezeTimeout = try entry.integer(in: NamedVaults.freezeTimes)
         case .readOnly: isReadOnly = try entry.boolean()
         case .allowOther: allowsOthers = try entry.boolean()

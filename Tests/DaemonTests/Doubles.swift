@@ -35,6 +35,8 @@ final class TestMount: MountedFileSystem {
 
     func run() {}
 
+    var transport: Transport { Transport(.device, because: .notWanted) }
+
     func setDeadline(_ deadline: Duration, _ depth: LockDepth) {
         state.withLock {
             $0.deadline = deadline

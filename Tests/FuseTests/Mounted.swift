@@ -16,6 +16,11 @@ final class Mounted {
     /// What the pass-through said when it was ready.
     let greeting: String
 
+    /// Whether requests come by io_uring: with LATCHKEY_TRANSPORT=io_uring.
+    static var usesRing: Bool {
+        unsafe getenv("LATCHKEY_TRANSPORT").map { unsafe strcmp($0, "io_uring") == 0 } ?? false
+    }
+
     var sourcePath: String { folder.path + "/source" }
     var path: String { folder.path + "/mount" }
 
@@ -23,6 +28,7 @@ final class Mounted {
         folder = try TemporaryFolder()
         for name in ["source", "mount"] { _ = try folder.makeFolder(name, mode: 0o777) }
         source = try Descriptor.open(path: folder.path + "/source", O_PATH | O_DIRECTORY)
+        let options = options + (Self.usesRing ? ["ring"] : [])
         let flags = options.isEmpty ? [] : ["-o", options.joined(separator: ",")]
         program = try LineProgram(Built.passthrough, flags + [folder.path + "/source", folder.path + "/mount"])
         greeting = try program.line(within: 20)

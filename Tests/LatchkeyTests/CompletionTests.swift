@@ -22,6 +22,7 @@ import Testing
     @Test func values() throws {
         #expect(try words("class set ").first == "complete")
         #expect(try Set(words("mount --when-locked ")) == ["fail", "freeze"])
+        #expect(try Set(words("mount --transport ")) == ["auto", "io_uring", "device"])
         #expect(try words("mount --when-locked=").contains("--when-locked=freeze"))
         #expect(try words("slot add ").contains("recovery-key"))
         // A number has no values.

@@ -46,6 +46,13 @@ struct Commands: Sendable {
             return "handles \(fileSystem.files.count + fileSystem.directories.count)"
         case "page-writes":
             return "page-writes \(fileSystem.pageWrites.load(ordering: .relaxed))"
+        case "transport":
+            switch session.transport {
+            case .open: return "open"
+            case .ring: return "ring"
+            case .device(.refused(let error)): return "device \(error.name)"
+            case .device(let reason): return "device \(reason)"
+            }
         case "unmount":
             try session.unmount(lazily: words.contains("lazily"))
         case "abort":

@@ -5,34 +5,46 @@ import Synchronization
 
 /// `passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT`
 ///
-/// Options of its own are the cases of `Passthrough.Lack`: what the file system does without.
+/// Options of its own are the cases of `Passthrough.Lack`, what the file system does without, and `ring`: requests come
+/// by io_uring, `short-ring`: with memory that is too short, which the kernel refuses, and `one-short-slot`: with one
+/// slot of that kind.
 ///
 /// Says "mounted" when it serves, and which nodes are left when it has ended. Takes commands, one a line, from standard
 /// input; end of input is ignored. SIGTERM unmounts lazily.
 @main
 struct Main {
+    private enum Way { case device, ring, shortRing, oneShortSlot }
+
     static func main() {
         var arguments = CommandLine.arguments.dropFirst()
         var options = ["subtype=passthrough"]
         var lacks: Set<Passthrough.Lack> = []
+        var transport = Way.device
         if arguments.first == "-o", arguments.count > 1 {
             let words = arguments.dropFirst().first!.split(separator: ",").map(String.init)
             lacks = Set(words.compactMap { Passthrough.Lack(rawValue: $0) })
-            options += words.filter { Passthrough.Lack(rawValue: $0) == nil }
+            options += words.filter {
+                Passthrough.Lack(rawValue: $0) == nil && !["ring", "short-ring", "one-short-slot"].contains($0)
+            }
+            transport =
+                words.contains("short-ring")
+                ? .shortRing
+                : words.contains("one-short-slot") ? .oneShortSlot : words.contains("ring") ? .ring : .device
             arguments = arguments.dropFirst(2)
         }
         guard arguments.count == 2, let directory = arguments.first, let mountPoint = arguments.last else {
             fail("usage: passthrough [-o OPTION[,OPTION...]] DIRECTORY MOUNTPOINT", code: 2)
         }
         do {
-            try serve(directory, at: mountPoint, options, lacks)
+            try serve(directory, at: mountPoint, options, lacks, transport)
         } catch {
             fail("passthrough: \(error)", code: 1)
         }
     }
 
     private static func serve(
-        _ directory: String, at mountPoint: String, _ options: [String], _ lacks: Set<Passthrough.Lack>
+        _ directory: String, at mountPoint: String, _ options: [String], _ lacks: Set<Passthrough.Lack>,
+        _ transport: Way
     ) throws {
         // The kernel sends modes with the umask applied; the pass-through needs one descriptor per inode.
         umask(0)
@@ -40,7 +52,7 @@ struct Main {
         let signals = try SignalDescriptor(blocking: [SIGTERM, SIGINT])
         let before = openDescriptors()
 
-        let session = try mount(directory, at: mountPoint, options, lacks)
+        let session = try mount(directory, at: mountPoint, options, lacks, transport)
         Background.run {
             _ = try? signals.next()
             _ = try? session.session.unmount(lazily: true)
@@ -60,7 +72,8 @@ struct Main {
     }
 
     private static func mount(
-        _ directory: String, at mountPoint: String, _ options: [String], _ lacks: Set<Passthrough.Lack>
+        _ directory: String, at mountPoint: String, _ options: [String], _ lacks: Set<Passthrough.Lack>,
+        _ transport: Way
     ) throws -> (session: Session, fileSystem: Passthrough) {
         let number = unsafe Glibc.open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC)
         if number < 0 { throw Errno.current }
@@ -69,6 +82,8 @@ struct Main {
         }
         var configuration = Configuration()
         configuration.privileges = .clearedByFileSystem
+        configuration.transport = transport == .device ? .device : .ring
+        configuration.shortSlotsForTest = transport == .shortRing ? .max : transport == .oneShortSlot ? 1 : 0
         let session = Session(fileSystem: fileSystem, configuration: configuration)
         try session.mount(at: Path(mountPoint), options: options)
         return (session, fileSystem)

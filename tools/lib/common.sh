@@ -184,6 +184,29 @@ unmount_below() {
         done
 }
 
+ring_switch=/sys/module/fuse/parameters/enable_uring
+
+# switch_rings Y|N: until the end of a tool that has called make_scratch, the kernel offers FUSE over io_uring, or does
+# not. Mounts take it where it is offered. Status 1 if that cannot be switched here.
+switch_rings() {
+    local before
+    before=$(cat "$ring_switch" 2>/dev/null) || return 1
+    [ "$before" != "$1" ] || return 0
+    as_root tee "$ring_switch" >/dev/null 2>&1 <<<"$1" || return 1
+    rings_before=${rings_before:-$before}
+}
+
+# use_transport: what LATCHKEY_TRANSPORT says, io_uring or device, for a tool that has called make_scratch. Without it,
+# io_uring where it can be had.
+use_transport() {
+    case ${LATCHKEY_TRANSPORT-} in
+        device) switch_rings N || true ;;
+        io_uring) switch_rings Y || fail "this kernel offers no FUSE over io_uring, or this user cannot switch it on" ;;
+        '') switch_rings Y || true ;;
+        *) fail "LATCHKEY_TRANSPORT is io_uring or device, not $LATCHKEY_TRANSPORT" ;;
+    esac
+}
+
 # A tool that starts programs in its scratch folder overrides this with a function that ends them.
 stop_programs() { :; }
 
@@ -203,6 +226,7 @@ remove_scratch() {
     stop_programs
     cd /
     unmount_below "$scratch"
+    [ -z "${rings_before-}" ] || as_root tee "$ring_switch" >/dev/null 2>&1 <<<"$rings_before" || true
     rm -rf --one-file-system "$scratch"
     exit "$status"
 }

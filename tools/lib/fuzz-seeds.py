@@ -220,7 +220,7 @@ def config() -> Iterator[bytes]:
     keys = [
         "folder = \"~/v\"", "mount = '/m'", "default-class = \"complete\"", "grace = 10", "lock-when-idle = 600",
         "forget-after = 72",
-        "when-locked = \"freeze\"", "freeze-timeout = 5", "store-risk = \"accept\"",
+        "when-locked = \"freeze\"", "freeze-timeout = 5", "store-risk = \"accept\"", "transport = \"io_uring\"",
         "read-only = true", "allow-other = false",
         "options = [\"noexec\"]", "device-key = \"~/k\"", "policy = '/p'", "guard-mount-point = true",
     ]

@@ -31,6 +31,30 @@ public struct Status: Codable, Hashable, Sendable {
         case freeze
     }
 
+    /// By which way the kernel's requests come.
+    public enum Transport: String, Codable, Hashable, Sendable {
+        /// Memory that the kernel and the daemon share.
+        case ring = "io_uring"
+        /// /dev/fuse.
+        case device
+    }
+
+    /// Why requests come from /dev/fuse.
+    public enum NoRing: String, Codable, Hashable, Sendable {
+        /// The mount was told to.
+        case notWanted = "not-wanted"
+        /// The mount freezes programs, which io_uring would keep from being killed.
+        case freezes
+        /// The kernel has no FUSE over io_uring.
+        case notSupported = "not-supported"
+        /// The kernel has it switched off.
+        case switchedOff = "switched-off"
+        /// The sysctl kernel.io_uring_disabled or a filter of system calls forbids io_uring.
+        case forbidden
+        /// The kernel refused what is needed, such as memory.
+        case refused
+    }
+
     public var state: State
     /// Seconds until the eviction; nil unless locking, 0 while the keys are being evicted.
     public var graceRemaining: Double?
@@ -127,6 +151,10 @@ public struct Status: Codable, Hashable, Sendable {
     public var forgetTime: Double?
     /// True once another machine has taken the vault over: every call in the mount fails from then on.
     public var takenOver: Bool?
+    /// Nil from an older daemon.
+    public var transport: Transport?
+    /// Nil if requests come by io_uring, and before the first one.
+    public var transportReason: NoRing?
 
     private enum CodingKeys: String, CodingKey {
         case state, graceRemaining, deadline, evictionPhase, inodesToInvalidate, lastLockDuration, classKeys,
@@ -134,7 +162,8 @@ public struct Status: Codable, Hashable, Sendable {
             vaultBase64, volume, device, deviceKey, deviceKeyFileText = "deviceKeyFile", deviceKeyFileBase64,
             unlockedMemory, grace, readOnly, version, formatVersion, pid, program, whenLocked, freezeTimeout,
             waitingRequests, instance, sequence, changed, hasPasscode, lockWhenIdle, rotation, ending, guesses,
-            vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime, takenOver
+            vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime, takenOver, transport,
+            transportReason
     }
 
     public init(
@@ -147,7 +176,8 @@ public struct Status: Codable, Hashable, Sendable {
         lockWhenIdle: Double? = nil, rotation: Rotation? = nil, ending: Bool? = nil, deviceKeyFile: Path? = nil,
         unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil, logFile: String? = nil,
         refusals: Refusals? = nil, alwaysReadOnly: Bool? = nil, deep: Bool? = nil, forgetAfter: Double? = nil,
-        forgetTime: Double? = nil, takenOver: Bool? = nil
+        forgetTime: Double? = nil, takenOver: Bool? = nil, transport: Transport? = nil,
+        transportReason: NoRing? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -186,6 +216,8 @@ public struct Status: Codable, Hashable, Sendable {
         self.forgetAfter = forgetAfter
         self.forgetTime = forgetTime
         self.takenOver = takenOver
+        self.transport = transport
+        self.transportReason = transportReason
         self.mountPoint = mountPoint
         self.vault = vault
         self.deviceKeyFile = deviceKeyFile

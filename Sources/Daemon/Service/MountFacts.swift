@@ -74,6 +74,7 @@ public struct MountFacts: Sendable {
         let remaining = moment.graceRemaining?.seconds
         let openFiles = mount.openFiles.map { ($0.key.name, $0.value) }
         let progress = mount.evictionProgress
+        let transport = mount.transport
         return Status(
             state: moment.state, graceRemaining: remaining, deadline: remaining.map { Self.wallClock + $0 },
             evictionPhase: progress?.phase, inodesToInvalidate: progress?.inodesToInvalidate,
@@ -91,7 +92,7 @@ public struct MountFacts: Sendable {
             alwaysReadOnly: readOnly ? true : nil, deep: moment.isDeep ? true : nil,
             forgetAfter: forgetAfter?.seconds,
             forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds },
-            takenOver: isTakenOver() ? true : nil)
+            takenOver: isTakenOver() ? true : nil, transport: transport.way, transportReason: transport.reason)
     }
 
     private var freezeTimeout: Double? {

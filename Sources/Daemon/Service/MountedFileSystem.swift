@@ -52,6 +52,9 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     /// What protects the file of a descriptor in this mount; O_PATH is enough. With a name, an entry of that folder.
     func explain(_ file: Descriptor, _ name: Name?, in state: Status.State) throws(Failure) -> Explanation
 
+    /// By which way requests come. Waits for nothing.
+    var transport: Transport { get }
+
     /// Whether the mount was used since the last call.
     func takeUse() -> Bool
 
@@ -78,6 +81,18 @@ public protocol MountedFileSystem: AnyObject, Sendable {
 
     /// Fails all requests, present and future. Ends the process if it has not ended soon after.
     func disconnect()
+}
+
+/// By which way requests come, as a status says it.
+public struct Transport: Hashable, Sendable {
+    public var way: Status.Transport
+    /// Why it is not io_uring.
+    public var reason: Status.NoRing?
+
+    public init(_ way: Status.Transport, because reason: Status.NoRing? = nil) {
+        self.way = way
+        self.reason = reason
+    }
 }
 
 /// The result of an eviction.

@@ -54,8 +54,18 @@ public struct Configuration: Sendable {
     public var takesOver = false
     /// Called once if the daemon waits for another machine's claim, as `ClaimOptions.waiting`.
     public var waiting: @Sendable (String?, Int) -> Void = { _, _ in }
+    /// By which way the kernel's requests come.
+    public var transport = TransportChoice.automatic
     /// Number of threads that serve requests.
     public var threads = 16
+
+    public enum TransportChoice: Sendable {
+        /// io_uring where the kernel allows it.
+        case automatic
+        /// The command has seen that the kernel offers io_uring.
+        case ring
+        case device
+    }
 
     /// Throws if the command that has started this daemon has ended, by Ctrl-C for example: nothing is to be mounted
     /// then. A daemon in the foreground is that command.

@@ -122,7 +122,9 @@ struct OpenVault: Sendable {
             mount = try ProtectedMount(
                 vault: vault, store: bounded, at: configuration.mountPoint, options: configuration.options,
                 source: configuration.source, descriptorLimit: Int(clamping: descriptorLimit ?? .max),
-                whenLocked: configuration.whenLocked, hurry: { [weak hold] in hold?.hurry($0) },
+                whenLocked: configuration.whenLocked,
+                transport: configuration.transport == .device ? .device : .ring,
+                hurry: { [weak hold] in hold?.hurry($0) },
                 forbidden: { policy.violation(setting: $0)?.description }, beforeMount: prepare
             ) { $0.write(to: log) }
         } catch {

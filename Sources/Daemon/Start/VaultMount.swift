@@ -93,6 +93,18 @@ final class VaultMount: MountedFileSystem {
 
     func takeUse() -> Bool { mount.takeUse() }
 
+    var transport: Transport {
+        switch mount.transport {
+        case .ring: Transport(.ring)
+        case .open: Transport(.device)
+        case .device(.notWanted): Transport(.device, because: mount.freezes ? .freezes : .notWanted)
+        case .device(.notSupported): Transport(.device, because: .notSupported)
+        case .device(.switchedOff): Transport(.device, because: .switchedOff)
+        case .device(.refused(.EPERM)): Transport(.device, because: .forbidden)
+        case .device(.refused): Transport(.device, because: .refused)
+        }
+    }
+
     func forgetAllKeys() {
         if !SecureHeap.wipeEverything() { log.error("cannot wipe the keys before the end") }
     }

@@ -9,16 +9,16 @@ import Posix
 ///
 /// Borrowed bytes (`RawSpan`) are invalid after the method returns.
 ///
-/// Source: struct fuse_lowlevel_ops.
+/// Source: enum fuse_opcode in linux/fuse.h.
 public protocol FileSystem: AnyObject, Sendable {
-    /// The first call: the kernel and libfuse have agreed on `connection`.
+    /// The first call: the kernel and the session have agreed on `connection`.
     func initialized(_ connection: Connection)
     /// The last call, exactly once: the file system is unmounted, or the connection to the kernel was aborted. No
     /// `forget` or `release` comes for the remaining nodes and handles; all open replies must be answered.
     func destroyed()
 
-    /// A request whose reply called `announceInterrupt` is interrupted. This method must not block and must not answer
-    /// a request: libfuse has locked that request.
+    /// The caller of a request was sent a signal: `Reply.isInterrupted` of one that is still open is true now. This
+    /// method must not block.
     func interrupted()
 
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Entry>)

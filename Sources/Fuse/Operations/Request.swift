@@ -10,19 +10,16 @@ public struct Request: Sendable {
     /// `Configuration.AccessControlLists.enforcedByKernel`.
     public let umask: UInt32
 
-    init(_ raw: fuse_req_t) {
-        let context = unsafe fuse_req_ctx(raw).pointee
-        user = context.uid
-        group = context.gid
-        process = context.pid
-        umask = context.umask
+    init(_ header: fuse_in_header, umask: UInt32 = 0) {
+        user = header.uid
+        group = header.gid
+        process = Int32(bitPattern: header.pid)
+        self.umask = umask
     }
 
-    /// Wipes the received bytes as soon as the handler returns: for a write of secret contents.
+    /// Wipes the received bytes as soon as the request is answered or the handler returns: for a write of secret
+    /// contents.
     ///
-    /// Call it on the thread of the handler, before the handler returns; elsewhere it has no effect.
-    public func markSecret() {
-        guard let worker = unsafe lk_fuse_current_worker() else { return }
-        unsafe worker.pointee.secret = true
-    }
+    /// Call it on the thread of the handler, before the answer. Elsewhere it has no effect.
+    public func markSecret() { Handling.markSecret() }
 }

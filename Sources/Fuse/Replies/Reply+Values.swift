@@ -1,95 +1,79 @@
 import CFuse
 import Posix
 
+// The structures are those of linux/fuse.h.
+
 extension Reply where Value == Done {
     @discardableResult
     public consuming func succeed() -> Bool {
-        unsafe answer { request in unsafe fuse_reply_err(request, 0) }
+        unsafe released().answer(UnsafeRawBufferPointer(start: nil, count: 0))
     }
 }
 
 extension Reply where Value == Entry {
-    /// Source: fuse_reply_entry.
-    public consuming func succeed(_ entry: Entry) -> Bool {
-        var parameters = fuse_entry_param(entry)
-        return unsafe answer { request in unsafe fuse_reply_entry(request, &parameters) }
-    }
+    public consuming func succeed(_ entry: Entry) -> Bool { released().answer(with: fuse_entry_out(entry)) }
 
     /// Answers that the name does not exist, which the kernel may cache for `timeout` seconds.
     @discardableResult
     public consuming func succeedWithout(timeout: Double) -> Bool {
-        var parameters = fuse_entry_param()
-        parameters.entry_timeout = timeout
-        return unsafe answer { request in unsafe fuse_reply_entry(request, &parameters) }
+        released().answer(with: fuse_entry_out(missingFor: timeout))
     }
 }
 
 extension Reply where Value == Attributes {
-    /// Source: fuse_reply_attr.
     @discardableResult
     public consuming func succeed(_ attributes: Attributes) -> Bool {
-        var status = stat(attributes.status)
-        return unsafe answer { request in unsafe fuse_reply_attr(request, &status, attributes.timeout) }
+        released().answer(with: fuse_attr_out(attributes))
     }
 }
 
 extension Reply where Value == ExtendedAttributes {
-    /// Source: linux/fuse.h, struct fuse_statx_out.
     @discardableResult
     public consuming func succeed(_ attributes: ExtendedAttributes) -> Bool {
-        let values = lk_fuse_statx_out(attributes)
-        return unsafe answer { request in
-            unsafe withUnsafeBytes(of: values) { bytes in unsafe replyBuffer(request, bytes) }
-        }
+        released().answer(with: lk_fuse_statx_out(attributes))
     }
 }
 
 extension Reply where Value == Opened {
     /// False: no `release` will come, so the caller must release the handle now.
-    ///
-    /// Source: fuse_reply_open.
-    public consuming func succeed(_ opened: Opened) -> Bool {
-        var info = opened.info
-        return unsafe answer { request in unsafe fuse_reply_open(request, &info) }
-    }
+    public consuming func succeed(_ opened: Opened) -> Bool { released().answer(with: fuse_open_out(opened)) }
 }
 
 extension Reply where Value == Created {
     /// False: no `release` and no `forget` will come.
-    ///
-    /// Source: fuse_reply_create.
     public consuming func succeed(_ created: Created) -> Bool {
-        var parameters = fuse_entry_param(created.entry)
-        var info = created.opened.info
-        return unsafe answer { request in unsafe fuse_reply_create(request, &parameters, &info) }
+        released().answer(with: CreatedOut(entry: fuse_entry_out(created.entry), opened: fuse_open_out(created.opened)))
     }
 }
 
+/// The answer to FUSE_CREATE: two structures, one behind the other.
+private struct CreatedOut: BitwiseCopyable {
+    var entry: fuse_entry_out
+    var opened: fuse_open_out
+}
+
 extension Reply where Value == Bytes {
-    /// Answers with `bytes`, which reach the kernel before this returns, without a copy. Fewer than requested mean the
-    /// end of the file; more are a programming error.
-    ///
-    /// Source: fuse_reply_buf.
+    /// Answers with `bytes`, which reach the kernel before this returns, or are copied into memory that is wiped then.
+    /// Fewer than requested mean the end of the file; more are a programming error.
     @discardableResult
     public consuming func succeed(_ bytes: RawSpan) -> Bool {
         precondition(bytes.byteCount <= limit)
-        return send(bytes)
+        let port = released()
+        return unsafe bytes.withUnsafeBytes { memory in unsafe port.answer(memory, holdsContents: true) }
     }
 }
 
 extension Reply where Value == Count {
-    /// Source: fuse_reply_write.
     @discardableResult
     public consuming func succeed(_ count: Int) -> Bool {
-        unsafe answer { request in unsafe fuse_reply_write(request, count) }
+        released().answer(with: fuse_write_out(size: UInt32(count), padding: 0))
     }
 }
 
 extension Reply where Value == Offset {
-    /// Source: fuse_reply_lseek.
     @discardableResult
     public consuming func succeed(_ offset: Int64) -> Bool {
-        unsafe answer { request in unsafe fuse_reply_lseek(request, off_t(offset)) }
+        released().answer(with: fuse_lseek_out(offset: UInt64(bitPattern: offset)))
     }
 }
 
@@ -97,24 +81,23 @@ extension Reply where Value == LinkTarget {
     /// Answers with 1 to 4,095 bytes, none of them NUL.
     @discardableResult
     public consuming func succeed(_ target: [UInt8]) -> Bool {
-        unsafe send(target.span.bytes)
+        let port = released()
+        return unsafe target.withUnsafeBytes { memory in unsafe port.answer(memory) }
     }
 }
 
 extension Reply where Value == AttributeValue {
     /// Answers with the value, or with its size if that was asked for; ERANGE if the caller's buffer is too small.
     ///
-    /// Source: fuse_reply_xattr, fuse_reply_buf; getxattr(2).
+    /// Source: getxattr(2).
     @discardableResult
-    public consuming func succeed(_ value: [UInt8]) -> Bool {
-        sendSized(value)
-    }
+    public consuming func succeed(_ value: [UInt8]) -> Bool { answer(sized: value) }
 }
 
 extension Reply where Value == AttributeNames {
     /// Answers with the names, or with the size of their list; ERANGE if the caller's buffer is too small.
     ///
-    /// Source: fuse_reply_xattr, fuse_reply_buf; listxattr(2).
+    /// Source: listxattr(2).
     @discardableResult
     public consuming func succeed(_ names: [[UInt8]]) -> Bool {
         var list: [UInt8] = []
@@ -122,24 +105,14 @@ extension Reply where Value == AttributeNames {
             list += name
             list.append(0)
         }
-        return sendSized(list)
+        return answer(sized: list)
     }
 }
 
 extension Reply where Value == FileSystemStatistics {
-    /// Source: fuse_reply_statfs.
     @discardableResult
     public consuming func succeed(_ statistics: FileSystemStatistics) -> Bool {
-        var status = statvfs()
-        status.f_bsize = UInt(statistics.blockSize)
-        status.f_frsize = UInt(statistics.fragmentSize)
-        status.f_blocks = UInt(statistics.blocks)
-        status.f_bfree = UInt(statistics.freeBlocks)
-        status.f_bavail = UInt(statistics.availableBlocks)
-        status.f_files = UInt(statistics.files)
-        status.f_ffree = UInt(statistics.freeFiles)
-        status.f_namemax = UInt(statistics.maximumNameLength)
-        return unsafe answer { request in unsafe fuse_reply_statfs(request, &status) }
+        released().answer(with: fuse_statfs_out(st: fuse_kstatfs(statistics)))
     }
 }
 
@@ -147,7 +120,7 @@ extension Reply where Value == Listing {
     @discardableResult
     public consuming func succeed(_ listing: borrowing Listing) -> Bool {
         let memory = unsafe listing.memory
-        return unsafe send(memory)
+        return unsafe released().answer(memory)
     }
 }
 
@@ -155,34 +128,18 @@ extension Reply where Value == EntryListing {
     /// False: no entry of the listing counts as looked up.
     public consuming func succeed(_ listing: borrowing EntryListing) -> Bool {
         let memory = unsafe listing.memory
-        return unsafe send(memory)
+        return unsafe released().answer(memory)
     }
 }
 
 extension Reply where Value: ~Copyable {
-    consuming func send(_ bytes: RawSpan) -> Bool {
-        unsafe answer { request in
-            unsafe bytes.withUnsafeBytes { memory in unsafe replyBuffer(request, memory) }
-        }
-    }
-
-    consuming func send(_ memory: UnsafeRawBufferPointer) -> Bool {
-        unsafe answer { request in unsafe replyBuffer(request, memory) }
-    }
-
-    consuming func sendSized(_ bytes: [UInt8]) -> Bool {
-        if limit == 0 {
-            return unsafe answer { request in unsafe fuse_reply_xattr(request, bytes.count) }
-        }
+    fileprivate consuming func answer(sized bytes: [UInt8]) -> Bool {
+        if limit == 0 { return released().answer(with: fuse_getxattr_out(size: UInt32(bytes.count), padding: 0)) }
         guard bytes.count <= limit else {
             fail(.ERANGE)
             return true
         }
-        return unsafe send(bytes.span.bytes)
+        let port = released()
+        return unsafe bytes.withUnsafeBytes { memory in unsafe port.answer(memory) }
     }
-}
-
-private func replyBuffer(_ request: fuse_req_t, _ memory: UnsafeRawBufferPointer) -> Int32 {
-    let start = unsafe memory.baseAddress?.assumingMemoryBound(to: CChar.self)
-    return unsafe fuse_reply_buf(request, start, memory.count)
 }

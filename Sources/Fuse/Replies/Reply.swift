@@ -1,5 +1,4 @@
-import CFuse
-import Posix
+public import Posix
 
 /// The right, and the duty, to answer one request.
 ///
@@ -7,69 +6,39 @@ import Posix
 /// calling program sleeps until then. `Session.run` returns only after all replies were answered. A dropped reply
 /// answers EIO; that is a programming error, and traps in debug builds.
 ///
-/// `succeed` returns false if the kernel did not take the answer, because the request was interrupted or the connection
-/// has ended. Then the file system must undo what the answer handed over (a lookup, a handle): no `forget` and no
-/// `release` will come. (`run` does not wait for that.)
+/// `succeed` returns false if the kernel did not take the answer, because the connection has ended. Then the file
+/// system must undo what the answer handed over (a lookup, a handle): no `forget` and no `release` will come. (`run`
+/// does not wait for that.) On a ring it may return true although the connection has ended; then `destroyed` follows.
 @safe
-public struct Reply<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
-    // Unchecked: libfuse accepts one answer from any thread, and ownership ensures that there is only one.
-    private let request: fuse_req_t
+public struct Reply<Value: ~Copyable>: ~Copyable, Sendable {
+    private let port: AnswerPort
     /// The largest size of the answer in bytes, for answers that have a size.
     let limit: Int
-    private let call: StaleAnswers.Call
 
-    /// Must be called on the thread that received the request.
-    init(_ request: fuse_req_t, limit: Int = 0) {
-        unsafe self.request = request
-        call = StaleAnswers.Call(
-            thread: unsafe fuse_req_ctx(request).pointee.pid, opcode: Session.currentOpcode, name: Session.currentName)
+    init(_ port: AnswerPort, limit: Int) {
+        self.port = port
         self.limit = limit
     }
 
     deinit {
         assertionFailure("a FUSE request was dropped without an answer")
-        let session = unsafe Session.of(request)
-        unsafe fuse_reply_err(request, Errno.EIO.rawValue)
-        session.use.release()
+        port.fail(.EIO)
     }
 
     /// Answers with an error. On ESTALE the kernel looks the path up again and repeats the call; a second ESTALE
     /// becomes ENOENT.
-    ///
-    /// Source: fuse_reply_err.
-    public consuming func fail(_ error: Errno) {
-        let error = unsafe Session.of(request).stale.answer(to: call, error)
-        _ = unsafe send { request in unsafe fuse_reply_err(request, error.rawValue) }
-    }
+    public consuming func fail(_ error: Errno) { released().fail(error) }
 
     /// Whether the calling program was sent a signal and so expects EINTR instead of a longer wait.
     ///
-    /// Source: fuse_req_interrupted.
-    public var isInterrupted: Bool {
-        unsafe fuse_req_interrupted(request) != 0
-    }
+    /// `FileSystem.interrupted` is called when it becomes true.
+    public var isInterrupted: Bool { port.session.interrupts.contains(port.unique) }
 
-    /// Calls `FileSystem.interrupted` when `isInterrupted` becomes true; at once if it is true already.
-    ///
-    /// Source: fuse_req_interrupt_func.
-    public func announceInterrupt() {
-        unsafe fuse_req_interrupt_func(
-            request, { request, _ in unsafe Session.of(request!).fileSystem.interrupted() }, nil)
-    }
-
-    /// Answers by `send`, which also frees the request. False if the kernel did not take the answer.
-    consuming func answer(_ send: (fuse_req_t) -> Int32) -> Bool {
-        unsafe Session.of(request).stale.succeeded(call)
-        return unsafe self.send(send)
-    }
-
-    private consuming func send(_ send: (fuse_req_t) -> Int32) -> Bool {
-        let request = unsafe self.request
+    /// Gives up the duty to answer; the caller has it now.
+    consuming func released() -> AnswerPort {
+        let port = self.port
         discard self
-        let session = unsafe Session.of(request)
-        let result = unsafe send(request)
-        session.use.release()
-        return result == 0
+        return port
     }
 }
 

@@ -1,7 +1,9 @@
 /// What a session asks the kernel for. The kernel may grant less: see `Connection`.
 public struct Configuration: Sendable {
-    /// The largest write, in bytes, and so the size of each worker's buffer. libfuse 3.14 takes up to 1 MiB.
+    /// The largest write, in bytes, and so the size of each worker's buffer. The kernel takes up to 1 MiB.
     public var maxWrite: Int
+    /// By which way requests come.
+    public var transport = Transport.device
     /// The largest readahead of the kernel, in bytes.
     public var maxReadahead: Int
     /// How many requests that no program waits for (readahead) the kernel may have under way at once.
@@ -12,6 +14,18 @@ public struct Configuration: Sendable {
     public var cachedContents: CachedContents
     /// Whether requests that would change something are answered with EROFS.
     public var isReadOnly: Bool
+
+    public enum Transport: Sendable {
+        /// read(2) and write(2) on /dev/fuse.
+        case device
+        /// Memory that the kernel and this process share, by io_uring, where the kernel has it; otherwise /dev/fuse.
+        case ring
+    }
+
+    /// The memory for one request in a ring. The kernel refuses less than its largest request or answer.
+    package var ringPayload: Int { max(maxWrite, 8192) }
+    /// A test makes so many of the first ones too short, which the kernel refuses after it has offered rings.
+    package var shortSlotsForTest = 0
 
     /// Whether listings of directories include the attributes of the entries.
     public enum DirectoryEntries: Sendable {
@@ -73,7 +87,7 @@ public struct Configuration: Sendable {
     }
 }
 
-/// What the kernel and libfuse have agreed on.
+/// What the kernel and this code have agreed on.
 public struct Connection: Hashable, Sendable {
     /// The version of the kernel's protocol.
     public let major: UInt32

@@ -49,19 +49,17 @@ extension Session {
         precondition(isNew, "a session is mounted once")
         let path = try Self.absolute(path)
         let list = options.map { Array($0.utf8) } + (source.map { [Array("fsname=".utf8) + $0.bytes] } ?? [])
+        allowsOnlyRoot.store(options.contains("allow_root"), ordering: .relaxed)
         let raw = try unsafe makeSession(list)
-        do throws(MountError) {
-            if geteuid() == 0 || Capabilities.administer.areHeld || options.contains("auto_unmount") {
-                try unsafe mountDirectly(raw, at: path)
-            } else {
-                try unsafe mountAsUser(raw, at: path, list)
-            }
-            try unsafe adopt(raw, at: path)
-        } catch {
-            unsafe fuse_session_unmount(raw)
-            unsafe fuse_session_destroy(raw)
-            throw error
+        // It closes its descriptor of the device, and unmounts nothing.
+        defer { unsafe fuse_session_destroy(raw) }
+        let device: Descriptor
+        if geteuid() == 0 || Capabilities.administer.areHeld || options.contains("auto_unmount") {
+            device = try unsafe mountDirectly(raw, at: path)
+        } else {
+            device = try mountAsUser(at: path, list)
         }
+        try adopt(FuseDevice(device), at: path)
     }
 
     private static func absolute(_ path: Path) throws(MountError) -> Path {
@@ -71,7 +69,7 @@ extension Session {
     }
 
     /// By mount(2), or if root lacks the privilege, by fusermount3 as libfuse runs it.
-    private func mountDirectly(_ raw: OpaquePointer, at path: Path) throws(MountError) {
+    private func mountDirectly(_ raw: OpaquePointer, at path: Path) throws(MountError) -> Descriptor {
         let (failure, messages) = Log.collect { () -> Errno? in
             Glibc.errno = 0
             return unsafe path.withCString { unsafe fuse_session_mount(raw, $0) == 0 ? nil : .current }
@@ -79,42 +77,41 @@ extension Session {
         if let failure {
             throw MountError(errno: failure.rawValue == 0 ? nil : failure, message: Printable(line: messages))
         }
-        try unsafe intercept(raw, fuse_session_fd(raw))
+        let number = unsafe lk_fuse_duplicate(fuse_session_fd(raw))
+        guard number >= 0 else {
+            let error = Errno.current
+            unsafe fuse_session_unmount(raw)
+            throw MountError(errno: error, message: "the FUSE device was lost")
+        }
+        return Descriptor(owning: number)
     }
 
     /// Not through libfuse, which loses the error message of fusermount3.
-    private func mountAsUser(_ raw: OpaquePointer, at path: Path, _ options: [[UInt8]]) throws(MountError) {
-        // allow_root exists only in libfuse: the kernel gets allow_other, and libfuse checks each request.
+    private func mountAsUser(at path: Path, _ options: [[UInt8]]) throws(MountError) -> Descriptor {
+        // allow_root exists only here: the kernel gets allow_other, and the session checks each request.
         let kernel = options.map { $0.elementsEqual("allow_root".utf8) ? Array("allow_other".utf8) : $0 }
         let list = Self.joined(["nosuid", "nodev"].map { Array($0.utf8) } + kernel)
-        let device = try Fusermount.mount(at: path, options: list)
-        defer { withExtendedLifetime(device) {} }
-        try unsafe intercept(raw, lk_fuse_duplicate(device.number))
+        return try Fusermount.mount(at: path, options: list)
     }
 
-    private func intercept(_ raw: OpaquePointer, _ device: Int32) throws(MountError) {
-        let result = unsafe lk_fuse_session_intercept(raw, device)
-        if result != 0 { throw MountError(errno: Errno(rawValue: -result), message: "the FUSE device was lost") }
-    }
-
-    private func adopt(_ raw: OpaquePointer, at path: Path) throws(MountError) {
+    private func adopt(_ device: FuseDevice, at path: Path) throws(MountError) {
         do throws(Errno) {
             let point = try MountPoint(path)
-            unsafe notifier.attach(raw)
-            let address = UInt(bitPattern: raw)
+            notifier.attach(device)
             withState { state in
                 state.point = point
-                state.phase = .mounted(address)
+                state.device = device
+                state.phase = .mounted
             }
         } catch {
+            // The mount goes with its connection, which the device's end ends; what is left of it shows ENOTCONN.
+            _ = path.unmount(Int32(MNT_DETACH | UMOUNT_NOFOLLOW))
             throw MountError(errno: error, message: "\(path): \(error)")
         }
     }
 
     private var isNew: Bool {
-        withState { state in
-            if case .new = state.phase { true } else { false }
-        }
+        withState { $0.phase == .new }
     }
 
     private func makeSession(_ options: [[UInt8]]) throws(MountError) -> OpaquePointer {
@@ -129,13 +126,11 @@ extension Session {
     private func makeSession(arguments: [[UInt8]]) -> OpaquePointer? {
         var pointers = unsafe CStrings.make(arguments)
         defer { unsafe CStrings.free(pointers) }
-        var operations = Self.operations
-        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         return unsafe pointers.withUnsafeMutableBufferPointer { pointers in
             var list = unsafe fuse_args(argc: Int32(pointers.count - 1), argv: pointers.baseAddress, allocated: 0)
             // libfuse copies the list when it removes options from it.
             defer { unsafe fuse_opt_free_args(&list) }
-            return unsafe lk_fuse_session_new(&list, &operations, MemoryLayout<fuse_lowlevel_ops>.size, this)
+            return unsafe lk_fuse_session_new(&list)
         }
     }
 

@@ -17,10 +17,18 @@ extension Session {
     ///
     /// - Throws: why not even one thread can be created. Then the session has ended, as after `wait`.
     public func start(threads: Int) throws(Errno) {
-        let raw = unsafe begin()
-        let (workers, failure) = startWorkers(threads)
+        precondition(threads > 0)
+        let isFirst = withState { state in
+            defer { state.phase = .running }
+            return state.phase == .mounted
+        }
+        precondition(isFirst, "a session is mounted, then started once")
+        var (workers, failure) = startRings(threads)
+        while workers.count < threads, failure == nil {
+            (workers, failure) = Self.adding(to: workers) { [self] in serveDevice() }
+        }
         guard !workers.isEmpty else {
-            _ = unsafe end(raw)
+            _ = end()
             throw failure ?? .EAGAIN
         }
         withState { $0.workers = workers }
@@ -29,27 +37,18 @@ extension Session {
     /// Returns when the mount is unmounted or its connection is aborted. Call it once, after `start`.
     ///
     /// By then `destroyed` was called, every reply was answered, and all resources of the session are freed. Throws the
-    /// error that ended the workers early; EIO if the kernel and libfuse did not agree on a protocol.
+    /// error that ended the workers early; EIO if the kernel and this code did not agree on a protocol.
     public func wait() throws(Errno) {
-        guard let raw = unsafe runningSession else { preconditionFailure("a session is started, then waited for once") }
+        precondition(withState { $0.phase == .running }, "a session is started, then waited for once")
         for worker in withState({ $0.workers }) { worker.join() }
-        if let failure = unsafe end(raw) { throw failure }
+        rings?.joinAdded()
+        if let failure = end() { throw failure }
     }
 
-    private func begin() -> OpaquePointer {
-        let address = withState { state -> UInt? in
-            guard case .mounted(let address) = state.phase else { return nil }
-            state.phase = .running(address)
-            return address
-        }
-        guard let address, let raw = unsafe OpaquePointer(bitPattern: address) else {
-            preconditionFailure("a session is mounted, then started once")
-        }
-        return unsafe raw
-    }
-
-    private func startWorkers(_ count: Int) -> (workers: [Worker], failure: Errno?) {
-        precondition(count > 0)
+    /// The workers with one more, or why there is none.
+    static func adding(
+        to workers: [Worker], _ body: @escaping @Sendable () -> Void
+    ) -> (workers: [Worker], failure: Errno?) {
         var all = sigset_t()
         var previous = sigset_t()
         unsafe sigfillset(&all)
@@ -57,96 +56,77 @@ extension Session {
         for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&all, fault) }
         unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
-
-        var workers: [Worker] = []
-        for _ in 0..<count {
-            let worker = Worker()
-            do throws(Errno) { try worker.start { [self] in work() } } catch { return (workers, error) }
-            workers.append(worker)
-        }
-        return (workers, nil)
+        let worker = Worker()
+        do throws(Errno) { try worker.start(body) } catch { return (workers, error) }
+        return (workers + [worker], nil)
     }
 
-    /// One worker: receives requests into its own buffer, one at a time, and has libfuse call the operation.
-    private func work() {
-        guard let raw = unsafe runningSession else { return }
-        var buffer = unsafe fuse_buf()
-        var isLocked = false
-        defer {
-            if let memory = unsafe buffer.mem {
-                unsafe ContentsMemory.release(Self.whole(memory), wasLocked: isLocked)
-                unsafe free(memory)
-            }
-        }
-        unsafe withUnsafeTemporaryAllocation(of: lk_fuse_worker.self, capacity: 1) { worker in
-            let worker = worker.baseAddress!
-            unsafe worker.initialize(to: lk_fuse_worker())
-            unsafe lk_fuse_set_current_worker(worker)
-            defer { lk_fuse_set_current_worker(nil) }
-
-            while unsafe fuse_session_exited(raw) == 0 {
-                let isFirst = unsafe buffer.mem == nil
-                let received = unsafe fuse_session_receive_buf(raw, &buffer)
-                if isFirst, let memory = unsafe buffer.mem {
-                    isLocked = unsafe ContentsMemory.protect(Self.whole(memory))
+    /// One worker: receives requests from /dev/fuse into its own buffer, one at a time.
+    func serveDevice() {
+        let device = self.device
+        let buffer = ReceiveBuffer(contents: configuration.maxWrite)
+        do throws(Errno) {
+            while true {
+                let count = unsafe try device.receive(into: buffer.memory)
+                if count == 0 { return }
+                let message = unsafe UnsafeRawBufferPointer(rebasing: buffer.memory[..<count])
+                guard let received = unsafe Received(message: message) else { throw .EIO }
+                if received.opcode == .initialize {
+                    negotiate(received, device)
+                } else if Handling.run(nil, { serve(received, .device(device)) }) {
+                    buffer.wipe(count)
                 }
-                if received == 0 { break }
-                if received == -EINTR || received == -EAGAIN { continue }
-                if received < 0 {
-                    let error = Errno(rawValue: -received)
-                    withState { $0.failure = $0.failure ?? error }
-                    break
-                }
-                unsafe worker.pointee = lk_fuse_worker()
-                unsafe worker.pointee.bytes = buffer.mem
-                unsafe translate(&buffer, &worker.pointee)
-                unsafe worker.pointee.count = buffer.size
-                unsafe noteUse(opcode: buffer.mem.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-                if unsafe refusesChange(raw, worker.pointee) { continue }
-                unsafe fuse_session_process_buf(raw, &buffer)
-                if unsafe ReceivedBody.isInit(worker.pointee) { raiseReadahead() }
-                if unsafe worker.pointee.secret { unsafe explicit_bzero(buffer.mem, Int(received)) }
             }
-        }
+        } catch { fail(error) }
     }
 
-    /// Records a use of the mount, by the opcode in struct fuse_in_header. Excluded are requests that the kernel sends
-    /// for itself, and statfs, which monitoring programs send all the time: FORGET, STATFS, RELEASE, INIT, RELEASEDIR,
-    /// INTERRUPT, DESTROY, BATCH_FORGET.
-    private func noteUse(opcode: UInt32) {
-        switch opcode {
-        case 2, 17, 18, 26, 29, 36, 38, 42: break
-        default: if !wasUsed.load(ordering: .relaxed) { wasUsed.store(true, ordering: .relaxed) }
+    /// A worker has ended early.
+    func fail(_ error: Errno) {
+        withState { $0.failure = $0.failure ?? error }
+        guard rings != nil else { return }
+        // Its requests are lost, and the programs would wait for ever.
+        guard let point = withState({ $0.point }), point.isStillMounted, (try? abort()) != nil else {
+            Log.emit(.critical, "a thread for requests has failed, and the mount cannot be aborted: \(error)\n")
+            _exit(EXIT_FAILURE)
         }
     }
 
     /// Whether the mount was used since the last call.
     public func takeUse() -> Bool { wasUsed.exchange(false, ordering: .relaxed) }
 
-    private var runningSession: OpaquePointer? {
-        let address = withState { state -> UInt in
-            if case .running(let address) = state.phase { address } else { 0 }
-        }
-        return unsafe OpaquePointer(bitPattern: address)
-    }
-
-    /// The whole receive buffer, over 1 MiB, which holds what programs write.
-    private static func whole(_ memory: UnsafeMutableRawPointer) -> UnsafeMutableRawBufferPointer {
-        unsafe UnsafeMutableRawBufferPointer(start: memory, count: lk_fuse_memory_size(memory))
-    }
-
-    private func end(_ raw: OpaquePointer) -> Errno? {
+    private func end() -> Errno? {
         let (point, isInitialized) = withState { ($0.point, $0.isInitialized) }
         // An aborted connection leaves a mount on which every call fails with ENOTCONN.
         if let point, point.isStillMounted { try? detach(point, lazily: true) }
         if isInitialized { fileSystem.destroyed() }
         use.close()
-        // Closes the device. libfuse sees that the connection is gone, and does not unmount.
-        unsafe fuse_session_unmount(raw)
-        unsafe fuse_session_destroy(raw)
+        notifier.detach()
+        rings?.close()
         return withState { state in
             state.phase = .ended
+            state.device = nil
+            state.rings = nil
             return state.failure ?? (state.isInitialized ? nil : .EIO)
         }
     }
+}
+
+/// Memory for one message from /dev/fuse, which holds what programs write.
+@safe
+private final class ReceiveBuffer {
+    let memory: UnsafeMutableRawBufferPointer
+    private let isLocked: Bool
+
+    /// - Parameter contents: the bytes of the largest write. The kernel wants room for the header beside it.
+    init(contents: Int) {
+        unsafe memory = .allocate(byteCount: contents + 4096, alignment: 4096)
+        isLocked = unsafe ContentsMemory.protect(memory)
+    }
+
+    deinit {
+        unsafe ContentsMemory.release(memory, wasLocked: isLocked)
+        unsafe memory.deallocate()
+    }
+
+    func wipe(_ count: Int) { unsafe explicit_bzero(memory.baseAddress!, count) }
 }

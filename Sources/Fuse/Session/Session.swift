@@ -1,5 +1,3 @@
-import CFuse
-import Glibc
 public import Posix
 import Synchronization
 
@@ -11,19 +9,27 @@ public final class Session: Sendable {
     let fileSystem: any FileSystem
     let configuration: Configuration
     let stale = StaleAnswers()
+    let interrupts = Interrupts()
     /// Makes the kernel drop what it has cached.
     public let notifier = Notifier()
     private let state = Mutex(State())
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let transportUse = Monitor(TransportUse.open)
     /// The kernel sends the extended struct fuse_setxattr_in.
     let hasExtendedAttributes = Atomic(false)
     /// The mount was used since the last `takeUse`.
     let wasUsed = Atomic(false)
+    /// Only the user who mounts and root may use the mount.
+    let allowsOnlyRoot = Atomic(false)
     var isAttributeExtended: Bool { hasExtendedAttributes.load(ordering: .relaxed) }
 
     struct State {
         var phase = Phase.new
         var point: MountPoint?
         var isInitialized = false
+        /// The connection to the kernel, from the mount until the end.
+        var device: FuseDevice?
+        var rings: Rings?
         /// The threads that serve requests; `wait` joins them.
         var workers: [Worker] = []
         /// The first error that ended a worker.
@@ -32,9 +38,8 @@ public final class Session: Sendable {
 
     enum Phase {
         case new
-        /// The address of the struct fuse_session.
-        case mounted(UInt)
-        case running(UInt)
+        case mounted
+        case running
         case ended
     }
 
@@ -45,12 +50,9 @@ public final class Session: Sendable {
 
     deinit {
         // Mounted and never started: programs that wait for an answer get ENOTCONN.
-        guard case .mounted(let address) = state.withLock({ $0.phase }) else { return }
-        let raw = unsafe OpaquePointer(bitPattern: address)!
+        guard state.withLock({ $0.phase == .mounted }) else { return }
         if let point = state.withLock({ $0.point }), point.isStillMounted { try? detach(point, lazily: true) }
         use.close()
-        unsafe fuse_session_unmount(raw)
-        unsafe fuse_session_destroy(raw)
     }
 
     var use: UseCount { notifier.use }
@@ -67,8 +69,32 @@ public final class Session: Sendable {
         try state.withLock { state throws(Failure) in try body(&state) }
     }
 
-    /// The session of a request. Its threads keep it alive, and `wait` waits for the last answer.
-    static func of(_ request: fuse_req_t) -> Session {
-        unsafe Unmanaged<Session>.fromOpaque(fuse_req_userdata(request)).takeUnretainedValue()
+    /// By which way requests come.
+    public var transport: TransportUse { transportUse.withLock { $0 } }
+
+    /// The same, once the kernel has said what it offers, which it does right after `start`; or after that time.
+    public func transport(within time: Duration) -> TransportUse {
+        let end = MonotonicClock.now + time
+        return transportUse.wait(atMost: { end - MonotonicClock.now }, { $0 == .open ? nil : $0 }) ?? .open
+    }
+
+    func decide(_ transport: TransportUse) {
+        transportUse.withLock { $0 = transport }
+        transportUse.wakeAll()
+    }
+
+    /// The connection to the kernel; only for a session that is mounted and has not ended.
+    var device: FuseDevice {
+        guard let device = state.withLock({ $0.device }) else { preconditionFailure("not mounted") }
+        return device
+    }
+
+    /// Nil if requests come from /dev/fuse alone.
+    var rings: Rings? { state.withLock { $0.rings } }
+
+    /// A request was answered.
+    func answered(_ unique: UInt64) {
+        interrupts.remove(unique)
+        use.release()
     }
 }

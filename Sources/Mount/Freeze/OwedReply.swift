@@ -23,14 +23,4 @@ final class OwedReply<Value>: Sendable {
             }
         }
     }
-
-    /// See `Reply.announceInterrupt`.
-    func announceInterrupt() {
-        reply.withLock { reply in
-            switch reply {
-            case .some(let reply): reply.announceInterrupt()
-            case .none: break
-            }
-        }
-    }
 }

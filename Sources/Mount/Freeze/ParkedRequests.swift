@@ -81,9 +81,8 @@ final class ParkedRequests: Sendable {
             return (isTaken, refusal, state.admissions)
         }
         if isTaken {
-            // After the append: if the program was interrupted before, the wakeup that this raises finds the request.
-            owed.announceInterrupt()
-            if arrival.deadline != nil || mayWait != nil { wakeup.signal() }
+            // After the append: an interruption that comes later wakes the watching thread by `interrupted`.
+            if arrival.deadline != nil || mayWait != nil || owed.isInterrupted { wakeup.signal() }
         } else if admissions == arrival.admissions || refusal == .ENOKEY, let refusal {
             request.fail(refusal)
         } else {

@@ -65,6 +65,7 @@ extension Mount {
         }
         lease.lease = lease.lease ?? named.lease.flatMap { LeaseTime(argument: "\($0)") }
         storeRisk.storeRisk = storeRisk.storeRisk ?? named.storeRisk
+        transport.transport = transport.transport ?? named.transport
         // Of two options that contradict each other the later one applies: the typed ones are last.
         options = named.mountOptions + options
         deviceKey = deviceKey ?? named.deviceKey.map { DeviceKeyArgument($0) }

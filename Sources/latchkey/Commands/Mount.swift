@@ -92,6 +92,7 @@ struct Mount: ParsableCommand {
     @OptionGroup var lease: LeaseOptions
 
     @OptionGroup var storeRisk: StoreRiskOptions
+    @OptionGroup var transport: TransportOptions
 
     @Option(
         help: ArgumentHelp(
@@ -201,6 +202,7 @@ struct Mount: ParsableCommand {
         try EndingDaemon(vault: vault).waitUntilEnded()
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
+        try transport.check(freezes: freeze.whenLocked == .freeze)
         return (vault, point, try strength.policy.inForce())
     }
 
@@ -315,6 +317,7 @@ struct Mount: ParsableCommand {
         configuration.policyPath = strength.policy.policy
         freeze.apply(to: &configuration)
         lease.apply(to: &configuration)
+        transport.apply(to: &configuration)
         configuration.acceptsStoreRisk = storeRisk.accepts
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
@@ -354,7 +357,7 @@ struct Mount: ParsableCommand {
         if let lockWhenIdle { arguments += ["--lock-when-idle", "\(lockWhenIdle)"] }
         if let forgetAfter { arguments += ["--forget-after", Path(forgetAfter.text)] }
         if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: Path(file)).path] }
-        arguments += freeze.arguments.map { Path($0) } + lease.arguments
+        arguments += freeze.arguments.map { Path($0) } + lease.arguments + transport.arguments
         if storeRisk.accepts { arguments += ["--store-risk", "accept"] }
         if let classDefault { arguments += ["--class-default", Path(classDefault.protectionClass.name)] }
         if guardMountPoint == true { arguments.append("--guard-mount-point") }

@@ -22,21 +22,24 @@ struct StatusCommand: ParsableCommand {
             volume, device, deviceKey, deviceKeyFile, unlockedMemory (bytes of buffers for contents that may be \
             swapped out), grace (seconds), readOnly, version, formatVersion, pid, whenLocked (fail, freeze), \
             freezeTimeout (seconds, only if there is one), waitingRequests (number), instance (of the daemon), \
-            sequence (changes of state so far), changed (time of the last one, seconds since 1970), hasPasscode (false \
-            if the device key alone opens the vault), lockWhenIdle (seconds, only if it does), deep (true if the lock under way, \
-            or the last one, takes class C's key), forgetAfter (seconds that class C's key stays while locked, only if \
-            it goes), forgetTime (when it goes, seconds since 1970, only while locked), rotation (phase: \
-            waiting, renewing, finishing; done: 0 to 1 of this walk; files, renewed, failed, failure; only while files \
-            have old keys), guesses (left, limit: wrong passcodes before the keys are erased; only of a vault made by \
-            init --erase-after), vaultProof (by which the holder of an escrow key recognises the vault; only after \
-            something has opened it), logFile (the daemon's log; only where there is no system log), takenOver (true once another machine has taken \
-            the vault over, so that every call fails), refusals (count, \
-            lastReason, last: requests refused since the mount because something is damaged; only if there were any), \
-            program (path, device, inode: the file that the daemon runs), newerInstalled (true once another file has \
-            taken its place), ending (true once it is unmounted while programs still use its files); and with \
-            --holders, or while ending, holders (pid, name, openFiles, mappedFiles, folders, workingFolder and root: \
-            whether one of the folders is that) and unseenProcesses (number). A path that is not UTF-8 is escaped, and \
-            mountPointBase64, vaultBase64 or deviceKeyFileBase64 has its bytes. Fields may be added.
+            sequence (changes of state so far), changed (time of the last one, seconds since 1970), hasPasscode \
+            (false if the device key alone opens the vault), lockWhenIdle (seconds, only if it does), deep (true if \
+            the lock under way, or the last one, takes class C's key), forgetAfter (seconds that class C's key stays \
+            while locked, only if it goes), forgetTime (when it goes, seconds since 1970, only while locked), \
+            rotation (phase: waiting, renewing, finishing; done: 0 to 1 of this walk; files, renewed, failed, \
+            failure; only while files have old keys), guesses (left, limit: wrong passcodes before the keys are \
+            erased; only of a vault made by init --erase-after), vaultProof (by which the holder of an escrow key \
+            recognises the vault; only after something has opened it), logFile (the daemon's log; only where there \
+            is no system log), takenOver (true once another machine has taken the vault over, so that every call \
+            fails), refusals (count, lastReason, last: requests refused since the mount because something is \
+            damaged; only if there were any), transport (io_uring or device: how the kernel's requests come), \
+            transportReason (why not by io_uring: not-wanted, freezes, not-supported, switched-off, forbidden, \
+            refused), program (path, device, inode: the file that the daemon runs), newerInstalled (true once \
+            another file has taken its place), ending (true once it is unmounted while programs still use its \
+            files); and with --holders, or while ending, holders (pid, name, openFiles, mappedFiles, folders, \
+            workingFolder and root: whether one of the folders is that) and unseenProcesses (number). A path that is \
+            not UTF-8 is escaped, and mountPointBase64, vaultBase64 or deviceKeyFileBase64 has its bytes. Fields may \
+            be added.
             """
                 + Examples.of(
                     "latchkey status", "latchkey status --holders ~/private", "latchkey status --json ~/private"))
@@ -158,6 +161,7 @@ struct StatusReport: Encodable {
                 ])
         }
         if let log = status.logFile { table.add("log", "\(log), since there is no system log") }
+        if let transport { table.add("requests", transport) }
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")
         if isNewerInstalled {
             table.add(
@@ -168,6 +172,27 @@ struct StatusReport: Encodable {
                 ])
         }
         return "\(status.mountPoint)\n\(table.lines(indent: 2))"
+    }
+
+    private var transport: [Printable]? {
+        switch (status.transport, status.transportReason) {
+        case (nil, _), (.device, nil): return nil
+        case (.ring, _): return ["by io_uring"]
+        case (.device, .notWanted): return ["by /dev/fuse, as the mount was told"]
+        case (.device, .freezes): return ["by /dev/fuse, because programs wait for the unlock"]
+        case (.device, .notSupported): return ["by /dev/fuse: the kernel has no FUSE over io_uring (Linux 6.14)"]
+        case (.device, .switchedOff):
+            return [
+                "by /dev/fuse: the kernel has FUSE over io_uring switched off",
+                "latchkey speed   (says how to switch it on)",
+            ]
+        case (.device, .forbidden):
+            return [
+                "by /dev/fuse: this system forbids io_uring",
+                "see sysctl kernel.io_uring_disabled, or the filter of system calls",
+            ]
+        case (.device, .refused): return ["by /dev/fuse: the kernel has refused io_uring"]
+        }
     }
 
     private var ending: Printable {

@@ -1,7 +1,7 @@
 import Crypto
 import Keybag
 
-/// The speed of the operations that a vault needs, on one processor.
+/// The speed of the operations that a vault needs.
 struct SpeedReport: Encodable {
     struct Guess: Encodable {
         let seconds: Double
@@ -18,16 +18,19 @@ struct SpeedReport: Encodable {
     let namesPerSecond: Double
     /// Argon2id at the cost that a new vault gets.
     let argon2id: Guess
+    /// Nil if nothing can be mounted here.
+    let requests: RequestSpeed?
 
     static let blockCount = 4096
     static let nameCount = 20
 
-    /// Takes about three seconds.
+    /// Takes about four seconds.
     static func measured() throws(CryptoError) -> SpeedReport {
         let (sealed, opened) = try blocks()
         return SpeedReport(
             usesAESInstructions: try Processor.usesAESInstructions(), sealedBytesPerSecond: sealed,
-            openedBytesPerSecond: opened, namesPerSecond: try names(), argon2id: try guess())
+            openedBytesPerSecond: opened, namesPerSecond: try names(), argon2id: try guess(),
+            requests: try? RequestSpeed.measured())
     }
 
     /// How often `body` runs in a second; its argument is the number of the run. Measures long enough that a short load

@@ -52,6 +52,8 @@ struct Remount {
             "lock-when-idle": status.lockWhenIdle.map { "\(Int(clamping: $0))" } ?? "",
             "forget-after": status.forgetAfter.map { "\(Int(clamping: $0))" } ?? "",
             "when-locked": status.whenLocked?.rawValue ?? "",
+            // Nil from an older daemon, and auto allows either.
+            "transport": status.transport?.rawValue ?? "auto",
             "freeze-timeout": status.freezeTimeout.map { "\(Int(clamping: $0))" } ?? "",
         ]
         for option in options.named {
@@ -59,7 +61,7 @@ struct Remount {
             guard let value = present[parts[0]], parts.count == 2 else { continue }
             let wanted =
                 parts[0] == "forget-after" ? ForgetTime(argument: parts[1]).map { "\($0.seconds)" } : parts[1]
-            guard value != wanted else { continue }
+            guard value != wanted, parts != ["transport", "auto"] else { continue }
             throw HelperError(
                 .usage,
                 "-o \(parts[0])=\(parts[1]): a remount does not change that; it is \(value.isEmpty ? "unset" : parts[0] == "forget-after" ? "\(value)s" : value)",

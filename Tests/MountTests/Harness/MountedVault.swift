@@ -30,7 +30,7 @@ final class MountedVault {
         let words =
             limiting + program
             + [Built.latchkey, "mount", vault.path, path, "--foreground"] + (grace.map { ["--grace", "\($0)"] } ?? [])
-            + (unlocked ? ["--unlock", "--passcode-file", vault.passcodeFile] : []) + options
+            + (unlocked ? ["--unlock", "--passcode-file", vault.passcodeFile] : []) + Self.transport + options
         daemon = try Child(
             words[0], Array(words.dropFirst()),
             environment: vault.environment, input: input.descriptor, output: log.descriptor, errors: log.descriptor)
@@ -47,6 +47,13 @@ final class MountedVault {
             detach()
         }
     }
+
+    /// With LATCHKEY_TRANSPORT, the way by which requests come; without it, the daemon chooses.
+    private static let transport: [String] = {
+        guard let value = unsafe getenv("LATCHKEY_TRANSPORT") else { return [] }
+        let name = unsafe String(cString: value)
+        return name.isEmpty ? [] : ["--transport", name]
+    }()
 
     /// What the daemon wrote to its standard streams.
     var messages: String { String(decoding: log.contents, as: UTF8.self) }

@@ -75,9 +75,14 @@ extension MountTests {
         }
 
         /// The daemon's calls of read(2), each of which receives a request from the kernel.
+        /// A thread that receives a request has slept before, by either way.
         private func requests(to pid: pid_t) throws -> Int {
-            let lines = try String(contentsOfFile: "/proc/\(pid)/io", encoding: .utf8).split(separator: "\n")
-            return try #require(lines.first { $0.hasPrefix("syscr: ") }.flatMap { Int($0.dropFirst(7)) })
+            let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task")
+            return threads.reduce(0) { sum, thread in
+                let status = (try? String(contentsOfFile: "/proc/\(pid)/task/\(thread)/status", encoding: .utf8)) ?? ""
+                let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+                return sum + (line.flatMap { Int($0.split(separator: "\t").last ?? "") } ?? 0)
+            }
         }
 
         /// The kernel keeps the last page of a short write locked until the answer arrives: the code that drops the
