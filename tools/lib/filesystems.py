@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable, Optional
+from contextlib import contextmanager
+from typing import Callable, Iterator, Optional
 
 from sampling import Daemon
 
@@ -28,13 +31,61 @@ def command(*words: str | Path, cwd: Optional[Path] = None) -> str:
     # Files, not pipes: a daemon that the command starts keeps them open, and a pipe would never end.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         status = subprocess.call([str(word) for word in words], cwd=cwd, stdin=subprocess.DEVNULL, stdout=output,
-                                 stderr=errors)
+                                 stderr=errors, **identity())
         output.seek(0)
         errors.seek(0)
         if status != 0:
             said = errors.read().decode(errors="replace").strip()
             raise SystemExit(f"{TOOL}: {' '.join(map(str, words))}: status {status}\n{said}")
         return output.read().decode(errors="replace")
+
+
+def identity() -> dict[str, int]:
+    """For a program that is started while this process acts for a user: that user's, for good."""
+    return {} if os.geteuid() == os.getuid() else {"user": os.geteuid(), "group": os.getegid()}
+
+
+@contextmanager
+def acting(name: Optional[str]) -> Iterator[None]:
+    """What is done meanwhile, and each program that is started, has the rights of this user, or of root for None."""
+    before = os.geteuid(), os.getegid(), os.getgroups(), os.environ.get("HOME", "/")
+
+    def become(user: int, group: int, groups: list[int], home: str) -> None:
+        os.environ["HOME"] = home
+        if os.getuid() == 0:
+            os.seteuid(0)
+            os.setgroups(groups)
+            os.setegid(group)
+            os.seteuid(user)
+
+    entry = pwd.getpwnam(name) if name is not None else pwd.getpwuid(os.getuid())
+    become(entry.pw_uid, entry.pw_gid, [], entry.pw_dir)
+    try:
+        yield
+    finally:
+        become(*before)
+
+
+RING_SWITCH = Path("/sys/module/fuse/parameters/enable_uring")
+DEVICE = Path("/dev/fuse")
+
+
+@contextmanager
+def prepared(rings: bool, user: Optional[str]) -> Iterator[None]:
+    """Meanwhile FUSE over io_uring is on, and the user may mount; both are put back at the end."""
+    before = RING_SWITCH.read_text() if rings else ""
+    mode = DEVICE.stat().st_mode & 0o7777
+    if rings:
+        RING_SWITCH.write_text("Y\n")
+    if user is not None:
+        DEVICE.chmod(0o666)
+    try:
+        yield
+    finally:
+        if rings:
+            RING_SWITCH.write_text(before)
+        if user is not None:
+            DEVICE.chmod(mode)
 
 
 def common(shell: str) -> None:
@@ -76,7 +127,8 @@ class FileSystem:
         self.look()
         self.unmount()
         if IS_ROOT:
-            Path("/proc/sys/vm/drop_caches").write_text("3\n")
+            with acting(None):
+                Path("/proc/sys/vm/drop_caches").write_text("3\n")
             # Loads the programs again, so that no measurement includes it.
             for program in ("git", "fio", "tar"):
                 if shutil.which(program):
@@ -162,11 +214,20 @@ class Passthrough(FuseDaemon):
     """libfuse's passthrough_hp, which encrypts nothing: the cost of FUSE itself. --passthrough names its folder."""
 
     name = "passthrough_hp"
+    flags: tuple[str, ...] = ()
 
     def mount(self) -> None:
         program = self.options.passthrough / "passthrough_hp"
         usage = command("sh", "-c", '"$1" --help 2>&1 || true', "sh", program)
-        command(program, *(["--nopassthrough"] if "--nopassthrough" in usage else []), self.vault, self.point)
+        command(program, *(["--nopassthrough"] if "--nopassthrough" in usage else []), *self.flags, self.vault,
+                self.point)
+
+
+class PassthroughRing(Passthrough):
+    """passthrough_hp of a libfuse that has io_uring (3.18 or later), and uses it."""
+
+    name = "passthrough_ring"
+    flags = ("-o", "io_uring")
 
 
 class Fscrypt(FileSystem):
@@ -207,6 +268,8 @@ class Fscrypt(FileSystem):
 
 class Latchkey(FuseDaemon):
     name = "latchkey"
+    transport: Optional[str] = None
+    """None: that which Latchkey chooses."""
 
     @property
     def program(self) -> Path:
@@ -221,10 +284,25 @@ class Latchkey(FuseDaemon):
 
     def mount(self) -> None:
         command(self.program, "mount", self.vault, self.point, "--unlock", "--passcode-file", self.passfile,
-                "--device-key", self.device_key)
+                "--device-key", self.device_key,
+                *(["--transport", self.transport] if self.transport is not None else []))
+
+    def used_transport(self) -> str:
+        """By which way requests come, and why not by io_uring."""
+        os.stat(self.point)
+        status = json.loads(command(self.program, "status", "--json", self.point))
+        mounted = status[0] if isinstance(status, list) else status
+        return " ".join(filter(None, (mounted.get("transport"), mounted.get("transportReason"))))
 
     def unmount(self) -> None:
         command(self.program, "unmount", self.point)
+
+
+class LatchkeyDevice(Latchkey):
+    """Latchkey without io_uring."""
+
+    name = "device"
+    transport = "device"
 
 
 class LatchkeyBefore(Latchkey):
@@ -239,7 +317,8 @@ class LatchkeyBefore(Latchkey):
 
 FILE_SYSTEMS = {kind.name: kind for kind in (Latchkey, Gocryptfs, FileSystem)}
 # Those that are slower, or need more than a package.
-MORE = {kind.name: kind for kind in (LatchkeyBefore, Passthrough, Fscrypt, Securefs, Encfs, Cryfs)}
+MORE = {kind.name: kind for kind in (LatchkeyDevice, LatchkeyBefore, Passthrough, PassthroughRing, Fscrypt, Securefs,
+                                     Encfs, Cryfs)}
 
 
 def clean_up(folder: Path) -> None:

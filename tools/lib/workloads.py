@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import sqlite3
+import statistics
 import tarfile
 import time
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from typing import Callable, Iterator
 from filesystems import FileSystem, command
 
 SMALL_FILES = 5_000
+CALLS = 1_500
+CLIENTS = (1, 2, 4, 8, 16)
 COMMITS = 200
 SYNCS = 1_000
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -122,7 +125,118 @@ def small_files(system: FileSystem) -> Iterator[Measurement]:
     yield measured("walk and stat, cold", walk)
     system.cold()
     yield measured("read, cold", read)
+
+    def rename() -> None:
+        for folder, _, files in os.walk(tree):
+            for name in files:
+                os.rename(os.path.join(folder, name), os.path.join(folder, f"{name} renamed"))
+
+    yield measured("rename", rename)
     yield measured("remove", lambda: shutil.rmtree(tree))
+
+
+# Several programs at once ------------------------------------------------------------------------------------------
+
+
+def at_once(count: int, action: Callable[[int], None]) -> None:
+    """Runs the action in so many processes, and waits for all."""
+    children = []
+    for number in range(count):
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                action(number)
+                status = 0
+            finally:
+                os._exit(status)
+        children.append(child)
+    if any([os.waitpid(child, 0)[1] for child in children]):
+        raise SystemExit("bench: a client failed")
+
+
+def rounds_of(system: FileSystem, clients: int, files: int) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Create, read and remove: so many files together, of 4 KiB, by so many clients."""
+    tree = system.point / "clients"
+    content = random.Random(2).randbytes(4096)
+
+    def each(step: Callable[[Path], object]) -> Callable[[], None]:
+        def work(client: int) -> None:
+            for number in range(files // clients):
+                step(tree / str(client) / str(number))
+
+        return lambda: at_once(clients, work)
+
+    tree.mkdir()
+    for client in range(clients):
+        (tree / str(client)).mkdir()
+    yield "create", each(lambda path: path.write_bytes(content))
+    system.cold()
+    yield "read, cold", each(Path.read_bytes)
+    yield "remove", each(Path.unlink)
+    shutil.rmtree(tree)
+
+
+def four_clients(system: FileSystem) -> Iterator[Measurement]:
+    for what, action in rounds_of(system, 4, SMALL_FILES):
+        yield timed(f"4 clients, {SMALL_FILES} files: {what}", SMALL_FILES, "file", action)
+    amount = max(system.options.size // 4, 4)
+    writers = [f"--directory={system.point}", "--rw=randwrite", "--bs=64k", f"--size={amount // 4}m", "--numjobs=4",
+               "--ioengine=psync", "--end_fsync=1", "--fallocate=none", "--randrepeat=1", "--group_reporting",
+               "--output-format=json", "--name=bench"]
+    command("fio", *writers, "--rw=write")
+    before = busy()
+    job = json.loads(command("fio", *writers))["jobs"][0]
+    cpu = busy() - before
+    yield Measurement("4 clients: random write, 64 KiB", job["job_runtime"] / 4000, cpu,
+                      job["write"]["io_bytes"] / (1 << 30), "GiB")
+    for path in system.point.glob("bench.*"):
+        path.unlink()
+
+
+def many_clients(system: FileSystem) -> Iterator[Measurement]:
+    for clients in CLIENTS:
+        count = 1_600
+        for what, action in rounds_of(system, clients, count):
+            yield timed(f"{what}: {clients} clients", count, "file", action)
+
+
+# Single calls ------------------------------------------------------------------------------------------------------
+
+
+def calls(system: FileSystem) -> Iterator[Measurement]:
+    """The median time of one call of a program, each on files of its own."""
+    tree = system.point / "calls"
+    tree.mkdir()
+    content = random.Random(4).randbytes(4000)
+    names = [os.fspath(tree / f"file {number}") for number in range(CALLS)]
+    opened: dict[str, int] = {}
+
+    def each(*steps: tuple[str, Callable[[str], object]]) -> Iterator[Measurement]:
+        times: dict[str, list[int]] = {what: [] for what, _ in steps}
+        for name in names:
+            for what, action in steps:
+                started = time.perf_counter_ns()
+                action(name)
+                times[what].append(time.perf_counter_ns() - started)
+        for what, _ in steps:
+            yield Measurement(what, statistics.median(times[what]) / 1e9, 0, 1, "call")
+
+    def open_(flags: int) -> Callable[[str], None]:
+        return lambda name: opened.__setitem__(name, os.open(name, flags, 0o644))
+
+    def close(name: str) -> None:
+        os.close(opened.pop(name))
+
+    yield from each(("create", open_(os.O_CREAT | os.O_EXCL | os.O_WRONLY)),
+                    ("write 4,000 bytes", lambda name: os.write(opened[name], content)), ("close", close))
+    system.cold()
+    yield from each(("stat, cold", os.stat))
+    yield from each(("open", open_(os.O_RDONLY)), ("read 4,000 bytes", lambda name: os.read(opened[name], 4096)),
+                    ("close after a read", close))
+    yield from each(("rename", lambda name: os.rename(name, name + "x")))
+    yield from each(("unlink", lambda name: os.unlink(name + "x")))
+    tree.rmdir()
 
 
 def untar(system: FileSystem) -> Iterator[Measurement]:
@@ -202,8 +316,10 @@ def synced(system: FileSystem) -> Iterator[Measurement]:
         (system.point / name).unlink()
 
 
-WORKLOADS = {"large": large_files, "small": small_files, "untar": untar, "git": git, "sqlite": database,
-             "synced": synced}
+WORKLOADS = {"large": large_files, "small": small_files, "clients": four_clients, "untar": untar, "git": git,
+             "sqlite": database, "synced": synced}
+# With tables of their own.
+MORE_WORKLOADS = {"calls": calls, "many-clients": many_clients}
 
 
 # Their data ------------------------------------------------------------------------------------------------------
