@@ -19,12 +19,14 @@ public final class ProtectedMount: Sendable {
     private let store: BoundedStore?
     private let hurry: @Sendable (Bool) -> Void
     let rotator: KeyRotator
+    private let foreignChanges: ForeignChanges?
 
     /// Mounts the vault. Each of `options` is one of `mount -o`; programs that use the mount block until `start` is
     /// called.
     ///
     /// - Parameters:
     ///   - store: the vault's store, if a lock may give up calls to it.
+    ///   - tellsChanges: whether the kernel tells of every change that another program makes in the vault's folder.
     ///   - source: what the mount table shows as the source, unless an option says that.
     ///   - transport: by which way requests come, if the kernel has it. With `freeze` from /dev/fuse: by io_uring, the
     ///     kernel loses a signal that comes just before the daemon receives a request, and the program could not be
@@ -33,7 +35,8 @@ public final class ProtectedMount: Sendable {
     ///   - hurry: makes changes of the vault that wait for its claim give that up soon, or no longer.
     ///   - forbidden: why a file or folder may not be given a class, for the log; nil if it may.
     public init(
-        vault: Vault, store: BoundedStore? = nil, at path: Path, options: [String], source: Path? = nil,
+        vault: Vault, store: BoundedStore? = nil, tellsChanges: Bool = false, at path: Path, options: [String],
+        source: Path? = nil,
         descriptorLimit: Int, whenLocked: WhenLocked, transport: Fuse.Configuration.Transport = .ring,
         hurry: @escaping @Sendable (Bool) -> Void = { _ in },
         forbidden: @escaping @Sendable (ProtectionClass) -> String? = { _ in nil },
@@ -47,8 +50,11 @@ public final class ProtectedMount: Sendable {
         let enforcesLists = options.contains("default_permissions")
         do throws(VaultError) {
             fileSystem = try VaultFileSystem(
-                vault: vault, descriptorLimit: descriptorLimit, keepsAccessTimes: !options.contains("noatime"),
-                enforcesLists: enforcesLists, whenLocked: whenLocked, forbidden: forbidden,
+                vault: vault, descriptorLimit: descriptorLimit,
+                // A mount that freezes lives on being asked for attributes.
+                watch: tellsChanges && !whenLocked.isFreeze ? try? FolderWatch() : nil,
+                keepsAccessTimes: !options.contains("noatime"), enforcesLists: enforcesLists, whenLocked: whenLocked,
+                forbidden: forbidden,
                 notifier: { shared.notifier.withLock { $0 } },
                 log: log)
         } catch { throw .vault(error) }
@@ -63,6 +69,9 @@ public final class ProtectedMount: Sendable {
             cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept, isReadOnly: vault.isReadOnly)
         configuration.transport = whenLocked.isFreeze ? .device : transport
         session = Session(fileSystem: fileSystem, configuration: configuration)
+        do { foreignChanges = try ForeignChanges(fileSystem, session.notifier) } catch {
+            throw .vault(.system(error))
+        }
         shared.notifier.withLock { $0 = session.notifier }
         beforeMount()
         do throws(MountError) {
@@ -96,7 +105,9 @@ public final class ProtectedMount: Sendable {
             try fileSystem.handles.start()
             try checkpointer.start()
             try rotator.start()
+            try foreignChanges?.start()
             try session.start(threads: threads)
+            foreignChanges?.begin()
         } catch {
             end()
             throw error
@@ -110,6 +121,7 @@ public final class ProtectedMount: Sendable {
     }
 
     private func end() {
+        foreignChanges?.stop()
         rotator.stop()
         fileSystem.parked.stop()
         fileSystem.late.stop()

@@ -39,6 +39,12 @@ public struct StoreKind: Hashable, Sendable {
     /// known: a file system in user space may lead anywhere.
     public var isLocal: Bool { Self.local.contains(name) }
 
+    /// Whether the kernel tells of every change that other programs make: fanotify(7) hears of what goes through this
+    /// machine's kernel, but not of what goes to a layer of an overlay.
+    public var tellsChanges: Bool { Self.telling.contains(name) }
+
+    private static let telling: Set = ["bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"]
+
     private static let local: Set = [
         "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "fuseblk", "hfsplus", "iso9660", "jfs",
         "msdos", "nilfs2", "ntfs", "ntfs3", "overlay", "ramfs", "reiserfs", "squashfs", "tmpfs", "udf", "vfat", "xfs",

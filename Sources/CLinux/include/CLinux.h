@@ -68,6 +68,29 @@ int lk_watch_add(int watch, int descriptor);
 /// The number of a descriptor that is readable; -1 if none is.
 int lk_watch_next(int watch);
 
+/// A folder, by its file handle. Source: name_to_handle_at(2).
+struct lk_folder_id {
+    int32_t type;
+    uint32_t size;
+    unsigned char bytes[64];
+};
+/// A change in a watched folder.
+struct lk_folder_event {
+    int32_t process;        // which made the change; 0 if that is not told: another one
+    int32_t is_lost;        // events were lost: the queue was full
+    int32_t is_folder_gone;
+    int32_t has_folder;
+    struct lk_folder_id folder;
+    const char *_Nullable name;  // of the entry, within the event's bytes; "." for the folder itself
+    size_t name_size;
+};
+/// A set of watched folders, readable while there are events. Source: fanotify(7), without privileges since Linux 5.13.
+int lk_folder_watch(void);
+/// Adds an open folder; `id` is how its events name it.
+int lk_folder_watch_add(int watch, int folder, struct lk_folder_id *id);
+/// Takes the first event of those that read(2) has returned; returns its length, 0 at the end.
+size_t lk_folder_event(const void *bytes, size_t size, struct lk_folder_event *event);
+
 /// A netlink socket that gets the kernel's device events. Source: netlink(7), NETLINK_KOBJECT_UEVENT.
 int lk_device_events(void);
 /// Waits for the next event, and returns its length; 0 for a message that another process has sent.

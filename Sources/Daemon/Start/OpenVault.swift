@@ -23,6 +23,8 @@ struct OpenVault: Sendable {
     let deviceKeyPath: Path
     /// What is known of the store, or was probed under the lock.
     let storeFacts: StoreFacts
+    /// Whether changes of other programs in the vault's folder are noticed.
+    private let tellsChanges: Bool
 
     /// The volume ID in hexadecimal.
     var volume: String { "\(keybag.volume)" }
@@ -41,10 +43,12 @@ struct OpenVault: Sendable {
         hold = try VaultHold(
             folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
         let held = hold.store
+        let kind = StoreKind(of: folder)
+        tellsChanges = kind.tellsChanges
         bounded = try Failure.makingThreads { () throws(Errno) in
             // A local disk is not worth the way over another thread. The claim is asked behind that way, because a call
             // may have waited for a thread.
-            StoreKind(of: folder).isLocal ? nil : try BoundedStore(held)
+            kind.isLocal ? nil : try BoundedStore(held)
         }
         store = bounded ?? held
         storeFacts = StoreProbe.factsForMount(of: store, readOnly: configuration.readOnly)
@@ -120,7 +124,8 @@ struct OpenVault: Sendable {
         let mount: ProtectedMount
         do {
             mount = try ProtectedMount(
-                vault: vault, store: bounded, at: configuration.mountPoint, options: configuration.options,
+                vault: vault, store: bounded, tellsChanges: tellsChanges, at: configuration.mountPoint,
+                options: configuration.options,
                 source: configuration.source, descriptorLimit: Int(clamping: descriptorLimit ?? .max),
                 whenLocked: configuration.whenLocked,
                 transport: configuration.transport == .device ? .device : .ring,

@@ -39,6 +39,16 @@ public final class Notifier: Sendable {
         try notify(FUSE_NOTIFY_INVAL_ENTRY, out, name)
     }
 
+    /// Makes the kernel look a name up at its next use. Unlike `invalidateEntry` it takes nothing away from programs
+    /// that use the entry: a working folder stays. Waits for the directory's lock. Only if `Connection.expiresEntries`.
+    public func expireEntry(_ name: Name, in parent: NodeID) throws(Errno) {
+        var out = fuse_notify_inval_entry_out()
+        out.parent = parent.rawValue
+        out.namelen = UInt32(name.bytes.count)
+        out.flags = UInt32(FUSE_EXPIRE_ONLY)
+        try notify(FUSE_NOTIFY_INVAL_ENTRY, out, name)
+    }
+
     /// Drops a name whose entry was deleted without a request from the kernel; inotify watchers are notified.
     public func deleted(_ name: Name, of node: NodeID, in parent: NodeID) throws(Errno) {
         var out = fuse_notify_delete_out()

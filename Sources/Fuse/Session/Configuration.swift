@@ -100,4 +100,6 @@ public struct Connection: Hashable, Sendable {
     public let invalidatesExplicitly: Bool
     /// Whether `Configuration.Privileges.clearedByFileSystem` was requested and granted.
     public let fileSystemClearsPrivileges: Bool
+    /// Whether the kernel knows `Notifier.expireEntry`: since 7.38, Linux 6.2.
+    public var expiresEntries: Bool { minor >= 38 }
 }

@@ -21,6 +21,8 @@ extension Node {
         /// Metadata other than size and times may not be durable, so that an fsync has to make it so. True for a file
         /// that the kernel has just looked up, because its state is unknown.
         var hasFreshMetadata = true
+        /// For a directory: foreign changes in it are noticed.
+        var isWatched = false
     }
 
     /// What a file's header said when the file was closed. If the generation on disk differs, another program has

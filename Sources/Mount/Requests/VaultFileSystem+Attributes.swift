@@ -17,8 +17,11 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             guard node.isFile, hasHandle else {
-                let (status, protectionClass) = try status(of: node)
-                reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
+                let moment = watched.moment
+                let (status, protectionClass, isSettled) = try status(of: node)
+                let timeout = timeout(
+                    for: protectionClass, isSettled ? status : nil, timeout(of: node, readAfter: moment))
+                reply.succeed(Attributes(status: status, timeout: timeout))
                 return
             }
             // With a handle, the kernel asks for the end of the file: for lseek(2), for read(2) at the end and, on a
@@ -44,7 +47,7 @@ extension VaultFileSystem {
     func statx(_ request: Request, _ id: NodeID, handle: HandleID?, reply: consuming Reply<ExtendedAttributes>) {
         do throws(VaultError) {
             let node = try node(id)
-            let (status, protectionClass) = try status(of: node)
+            let (status, protectionClass, _) = try status(of: node)
             let attributes = Attributes(status: status, timeout: timeout(for: protectionClass))
             reply.succeed(ExtendedAttributes(attributes, birthTime: try birthTime(node)))
         } catch {
@@ -66,25 +69,36 @@ extension VaultFileSystem {
         }
     }
 
-    /// The metadata of a node, and its class if it is a file.
-    func status(of node: Node) throws(VaultError) -> (FileStatus, ProtectionClass?) {
+    /// Seconds for which the kernel may keep the metadata of a settled node that was read after a moment of `watched`.
+    private func timeout(of node: Node, readAfter moment: Int?) -> Double {
+        let names = node.names
+        if node === nodes.root { return timeout(in: node, readAfter: moment) }
+        guard names.count == 1 else { return Self.timeout }
+        return timeout(in: names[0].parent, readAfter: moment)
+    }
+
+    /// The metadata of a node, its class if it is a file, and whether only foreign changes can change it without a
+    /// request for this node.
+    func status(of node: Node) throws(VaultError) -> (FileStatus, ProtectionClass?, isSettled: Bool) {
         if let file = node.state.withLock({ $0.file?.file }) {
-            return (node.shown(try file.status()), file.protectionClass)
+            return (node.shown(try file.status()), file.protectionClass, false)
         }
         return try tree.withShared { () throws(VaultError) in
             let last = node.state.withLock { $0.file == nil ? ($0.last?.status, $0.protectionClass) : (nil, nil) }
-            if let status = last.0 { return (status, last.1) }
+            if let status = last.0 { return (status, last.1, false) }
             switch node.identity {
             case .directory:
-                return (try vault.status(of: try directory(of: node)), nil)
+                let status = try vault.status(of: try directory(of: node))
+                return (status, nil, node.state.withLock { $0.isWatched })
             case .file(let identifier):
-                if let summarized = try? summarizedStatus(of: node, identifier) { return summarized }
+                if let (status, found) = try? summarizedStatus(of: node, identifier) { return (status, found, true) }
                 return try withFile(of: node) { (file) throws(VaultError) in
-                    (try file.status(), file.protectionClass)
+                    (try file.status(), file.protectionClass, false)
                 }
             case .other:
                 let (name, directory) = try location(of: node)
-                return (try vault.status(of: name, in: directory), nil)
+                let status = try vault.status(of: name, in: directory)
+                return (status, nil, status.linkCount == 1)
             }
         }
     }
@@ -117,7 +131,7 @@ extension VaultFileSystem {
             } else {
                 try tree.withShared { () throws(VaultError) in try change(node, changes) }
             }
-            let (status, protectionClass) = try status(of: node)
+            let (status, protectionClass, _) = try status(of: node)
             reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
         } catch {
             log(error, at: nodes[id])

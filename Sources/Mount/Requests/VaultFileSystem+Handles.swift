@@ -41,7 +41,7 @@ extension VaultFileSystem {
     /// The answer for a node, of which a lookup was counted; undoes that if it fails.
     private func answer(for node: Node) throws(VaultError) -> Fuse.Entry {
         do throws(VaultError) {
-            let (status, protectionClass) = try status(of: node)
+            let (status, protectionClass, _) = try status(of: node)
             return Fuse.Entry(node, status, timeout: timeout(for: protectionClass))
         } catch {
             forget(node.id, count: 1)
@@ -127,9 +127,11 @@ extension VaultError {
 
 extension Fuse.Entry {
     /// What the kernel is to know of a node.
-    init(_ node: Node, _ status: FileStatus, timeout: Double) {
+    init(
+        _ node: Node, _ status: FileStatus, timeout: Double, entryTimeout: Double = VaultFileSystem.timeout
+    ) {
         self.init(
             node: node.id, generation: node.identity.generation, status: status, attributeTimeout: timeout,
-            entryTimeout: VaultFileSystem.timeout)
+            entryTimeout: entryTimeout)
     }
 }

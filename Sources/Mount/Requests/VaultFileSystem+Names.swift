@@ -9,8 +9,9 @@ extension VaultFileSystem {
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
+            let moment = watched.moment
             let found = try vault.lookupInBrief(name, in: directory)
-            return instantiate(found, at: Location(parent: parent, name: name)).0
+            return instantiate(found, at: Location(parent: parent, name: name), readAfter: moment).0
         }
     }
 

@@ -33,6 +33,7 @@ extension VaultFileSystem {
             guard let location = state.latestName else { throw .system(.ESTALE) }
             let directory = try vault.openDirectory(location.name, in: parent)
             guard case .directory(directory.identifier) = node.identity else { throw .system(.ESTALE) }
+            watch(directory, of: node, &state)
             state.directory = directory
             return (directory, true)
         }
@@ -186,34 +187,49 @@ extension VaultFileSystem {
     }
 
     /// Counts a lookup of a found entry, and makes the kernel's answer.
-    func instantiate(_ entry: BriefEntry, at location: Location) -> (Fuse.Entry, Node) {
+    ///
+    /// - Parameter moment: of `watched`, from before the entry was read; nil if the kernel shall soon ask again.
+    func instantiate(
+        _ entry: BriefEntry, at location: Location, readAfter moment: Int? = nil
+    ) -> (Fuse.Entry, Node) {
         switch entry {
-        case .whole(let entry): return instantiate(entry, at: location)
+        case .whole(let entry): return instantiate(entry, at: location, readAfter: moment)
         case .summarized(let status, let summary):
             let file = Node.ClosedFile(summary, length: UInt64(status.size))
-            return instantiate(file, summary.file, status, at: location)
+            return instantiate(file, summary.file, status, at: location, readAfter: moment, isSettled: true)
         }
     }
 
     /// Counts a lookup of a found entry, and makes the kernel's answer.
-    func instantiate(_ entry: FoundEntry, at location: Location) -> (Fuse.Entry, Node) {
+    func instantiate(
+        _ entry: FoundEntry, at location: Location, readAfter moment: Int? = nil
+    ) -> (Fuse.Entry, Node) {
         let inode = BackingInode(entry.status)
         let node: Node
+        var isSettled = entry.status.linkCount == 1
         switch entry.details {
-        case .file(let header): return instantiate(Node.ClosedFile(header), header.file, entry.status, at: location)
+        case .file(let header):
+            return instantiate(
+                Node.ClosedFile(header), header.file, entry.status, at: location, readAfter: moment, isSettled: false)
         case .directory(let directory):
             node = look(up: inode, .directory(directory.identifier), at: location)
             let isNew = node.state.withLock { state in
                 guard state.directory == nil else { return false }
+                watch(directory, of: node, &state)
                 state.directory = directory
                 return true
             }
             if isNew { directories.opened(node) }
+            // The status was read before a folder was opened, and so before it was watched.
+            isSettled = !isNew && node.state.withLock { $0.isWatched }
         case .other:
             node = nodes.look(up: inode, .other(entry.status.kind))
         }
         node.add(location)
-        return (Fuse.Entry(node, entry.status, timeout: Self.timeout), node)
+        let timeout = timeout(in: location.parent, readAfter: moment)
+        let entry = Fuse.Entry(
+            node, entry.status, timeout: isSettled ? timeout : Self.timeout, entryTimeout: timeout)
+        return (entry, node)
     }
 
     /// The node of a found entry. If the store has given it another inode number meanwhile, its node gets that too. A
@@ -228,10 +244,11 @@ extension VaultFileSystem {
     }
 
     private func instantiate(
-        _ found: Node.ClosedFile, _ identifier: FileIdentifier, _ status: FileStatus, at location: Location
+        _ found: Node.ClosedFile, _ identifier: FileIdentifier, _ status: FileStatus, at location: Location,
+        readAfter moment: Int?, isSettled: Bool
     ) -> (Fuse.Entry, Node) {
         let node = look(up: BackingInode(status), .file(identifier), at: location)
-        let current = nodes.update(node) { state in
+        let (current, isOpen) = nodes.update(node) { state in
             // An open file knows more than the disk. What was read from the disk may also be older than a file that was
             // open then and has been closed since.
             var current = found
@@ -242,12 +259,43 @@ extension VaultFileSystem {
             }
             state.protectionClass = current.protectionClass
             if state.closed == nil { state.seen = current }
-            return current
+            return (current, state.file != nil)
         }
         node.add(location)
         var status = status
         status.size = Int64(current.length)
-        return (Fuse.Entry(node, status, timeout: timeout(for: current.protectionClass)), node)
+        let timeout = timeout(in: location.parent, readAfter: moment)
+        let entry = Fuse.Entry(
+            node, status,
+            timeout: self.timeout(for: current.protectionClass, isSettled && !isOpen ? status : nil, timeout),
+            entryTimeout: timeout)
+        return (entry, node)
+    }
+
+    /// Watches a folder before its first entry is read.
+    private func watch(_ directory: Directory, of node: Node, _ state: inout Node.State) {
+        // Each time: the inode may be another one that has got the number of the last.
+        state.isWatched = watched.add(directory, node.backing)
+    }
+
+    /// Seconds for which the kernel may keep a name in a folder that was read after a moment of `watched`.
+    func timeout(in folder: Node, readAfter moment: Int?) -> Double {
+        guard moment != nil, folder.state.withLock({ $0.isWatched }), watched.isUnchanged(since: moment) else {
+            return Self.timeout
+        }
+        return Self.watchedTimeout
+    }
+
+    /// Seconds for which the kernel may keep the metadata of a file.
+    ///
+    /// - Parameters:
+    ///   - settled: the file's status if only foreign changes can change it without a request for this file.
+    ///   - timeout: of its name.
+    func timeout(for protectionClass: ProtectionClass?, _ settled: FileStatus?, _ timeout: Double) -> Double {
+        let short = self.timeout(for: protectionClass)
+        // A write clears the set-user-ID and set-group-ID bits, and the kernel would not know.
+        guard short > 0, let settled, settled.mode & 0o6000 == 0 else { return short }
+        return timeout
     }
 
     /// While contents are locked, the length that lseek(2) finds through a handle is locked too: the kernel must ask

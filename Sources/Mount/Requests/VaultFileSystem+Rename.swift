@@ -58,6 +58,8 @@ extension VaultFileSystem {
                 other.node.remove(second)
                 other.node.add(first)
             }
+            watched.moved(one.node, to: second)
+            watched.moved(other.node, to: first)
         }
     }
 
@@ -130,6 +132,7 @@ extension VaultFileSystem {
         if let node = nodes[BackingInode(status)] {
             node.remove(old)
             node.add(new)
+            watched.moved(node, to: new)
         }
         if let removed { noteRemoval(new, of: removed) }
         isDone = true

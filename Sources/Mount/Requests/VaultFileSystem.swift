@@ -13,6 +13,7 @@ final class VaultFileSystem: Sendable {
     let gates: ClassGates
     let buffers = PlainBufferPool()
     let directories: DirectoryCache
+    let watched: WatchedFolders
     let listings = ListingTable()
     let shares: HandleShares
     let late: LateRequests
@@ -43,9 +44,14 @@ final class VaultFileSystem: Sendable {
     /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
     /// only, but a sync program may bring new files into the backing folder.
     static let timeout = 1.0
+    /// As `timeout`, where that would be noticed: docs/ARCHITECTURE.md, "What the kernel keeps".
+    ///
+    /// Not longer: a change by a name outside of the vault's folder, or through a mapping, is told by nothing.
+    static let watchedTimeout = 60.0
 
     init(
-        vault: Vault, descriptorLimit: Int, keepsAccessTimes: Bool, enforcesLists: Bool, whenLocked: WhenLocked,
+        vault: Vault, descriptorLimit: Int, watch: FolderWatch?, keepsAccessTimes: Bool, enforcesLists: Bool,
+        whenLocked: WhenLocked,
         forbidden: @escaping @Sendable (ProtectionClass) -> String?,
         notifier: @escaping @Sendable () -> Notifier?,
         log: @escaping @Sendable (MountEvent) -> Void
@@ -58,7 +64,13 @@ final class VaultFileSystem: Sendable {
         let root = try vault.openRoot()
         let node = Node(
             root: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))
-        node.state.withLock { $0.directory = root }
+        let watched: WatchedFolders
+        do { watched = try WatchedFolders(watch, device: node.backing.device) } catch { throw .system(error) }
+        self.watched = watched
+        node.state.withLock { state in
+            state.isWatched = watched.add(root, node.backing)
+            state.directory = root
+        }
         nodes = NodeTable(root: node, keepsInodeNumbers: vault.traits.keepsInodeNumbers)
         gates = ClassGates(servesReads: whenLocked.isFreeze) { vault.canOpen($0) }
         do { parked = try ParkedRequests(whenLocked) } catch { throw .system(error) }
@@ -118,7 +130,7 @@ final class VaultFileSystem: Sendable {
 }
 
 extension VaultFileSystem: FileSystem {
-    func initialized(_ connection: Connection) {}
+    func initialized(_ connection: Connection) { watched.allow(connection.expiresEntries) }
 
     func interrupted() { parked.interrupted() }
 

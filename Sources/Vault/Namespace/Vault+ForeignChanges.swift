@@ -1,0 +1,27 @@
+import Format
+import Posix
+
+/// What programs may see anew after another program has changed a name in a backing folder.
+public enum ForeignChange: Sendable {
+    /// Nothing but the folder's own metadata.
+    case nothing
+    /// One entry, with the backing inode that it has now; nil if it is gone.
+    case entry(Name, FileStatus?)
+    /// The folder with all its entries.
+    case folder
+}
+
+extension Vault {
+    /// - Parameter stored: the name in the backing folder, of whatever kind.
+    public func foreignChange(of stored: Name, in directory: Directory) -> ForeignChange {
+        switch BackingName(stored.bytes) {
+        case .entry:
+            guard let name = plainName(of: stored, in: directory) else { return .nothing }
+            return .entry(name, try? store.status(of: stored, in: directory.descriptor))
+        // The sidecar that has the name may be gone.
+        case .longEntry, .sidecar: return .folder
+        case .reserved: return stored == .directoryRecord || stored == .newDirectoryRecord ? .folder : .nothing
+        case .temporary, .foreign: return .nothing
+        }
+    }
+}
