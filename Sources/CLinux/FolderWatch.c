@@ -23,7 +23,7 @@ static void set_id(struct lk_folder_id *id, int type, const void *handle, size_t
     memcpy(id->bytes, handle, size);
 }
 
-int lk_folder_watch_add(int watch, int folder, struct lk_folder_id *id) {
+int lk_folder_identify(int folder, struct lk_folder_id *id) {
     union {
         struct file_handle handle;
         char room[sizeof(struct file_handle) + sizeof id->bytes];
@@ -35,6 +35,10 @@ int lk_folder_watch_add(int watch, int folder, struct lk_folder_id *id) {
         return -1;
     }
     set_id(id, known.handle.handle_type, known.handle.f_handle, known.handle.handle_bytes);
+    return 0;
+}
+
+int lk_folder_watch_add(int watch, int folder) {
     const uint64_t changes = FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_MODIFY | FAN_ATTRIB |
                              FAN_DELETE_SELF | FAN_EVENT_ON_CHILD | FAN_ONDIR;
     return fanotify_mark(watch, FAN_MARK_ADD | FAN_MARK_ONLYDIR, changes, folder, NULL);
@@ -54,7 +58,8 @@ static void read_fid(const char *record, size_t size, struct lk_folder_event *ev
     if (size < sizeof fid) return;
     memcpy(&fid, record, sizeof fid);
     size_t left = size - sizeof fid;
-    if (fid.size > left || fid.size > sizeof event->folder.bytes) return;
+    // Without bytes (FILEID_INVALID) the kernel had no memory for the handle.
+    if (fid.size == 0 || fid.size > left || fid.size > sizeof event->folder.bytes) return;
     set_id(&event->folder, fid.type, record + sizeof fid, fid.size);
     event->has_folder = 1;
     if (fid.header.info_type != FAN_EVENT_INFO_TYPE_DFID_NAME) return;

@@ -26,7 +26,7 @@ public final class ProtectedMount: Sendable {
     ///
     /// - Parameters:
     ///   - store: the vault's store, if a lock may give up calls to it.
-    ///   - tellsChanges: whether the kernel tells of every change that another program makes in the vault's folder.
+    ///   - tellsChanges: whether the kernel tells of the changes that other programs make in the vault's folder.
     ///   - source: what the mount table shows as the source, unless an option says that.
     ///   - transport: by which way requests come, if the kernel has it. With `freeze` from /dev/fuse: by io_uring, the
     ///     kernel loses a signal that comes just before the daemon receives a request, and the program could not be

@@ -9,13 +9,21 @@ import Testing
         return try watch.read().events
     }
 
+    /// Keeps no descriptor: a folder that is open is not gone.
+    private func add(_ path: String, to watch: FolderWatch) throws -> FolderWatch.FolderID {
+        let opened = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
+        try watch.add(opened)
+        return try FolderWatch.identify(opened)
+    }
+
     @Test func changesOfOthersAlone() throws {
         let folder = try TemporaryFolder()
         _ = try folder.makeFolder("watched")
         let path = folder.path("watched")
         let watch = try FolderWatch()
-        let id = try watch.add(try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY))
-        #expect(try watch.add(try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)) == id)
+        let id = try add(path, to: watch)
+        // Once more, by another descriptor.
+        #expect(try add(path, to: watch) == id)
         // Our own.
         try Disk.write([1], to: path + "/own")
         let own = try watch.read()
@@ -38,7 +46,7 @@ import Testing
     @Test func aFullQueue() throws {
         let folder = try TemporaryFolder()
         let watch = try FolderWatch()
-        let id = try watch.add(try Descriptor.open(path: folder.path, O_RDONLY | O_DIRECTORY))
+        let id = try add(folder.path, to: watch)
         // Unequal events: 16,384 have room, unless the administrator has changed that.
         try run(
             "python3",

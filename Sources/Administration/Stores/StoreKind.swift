@@ -39,8 +39,8 @@ public struct StoreKind: Hashable, Sendable {
     /// known: a file system in user space may lead anywhere.
     public var isLocal: Bool { Self.local.contains(name) }
 
-    /// Whether the kernel tells of every change that other programs make: fanotify(7) hears of what goes through this
-    /// machine's kernel, but not of what goes to a layer of an overlay.
+    /// Whether the kernel tells of the changes that other programs make: fanotify(7) hears of what goes through this
+    /// machine's kernel by a name, but not of what goes to a layer of an overlay, nor of writes through mappings.
     public var tellsChanges: Bool { Self.telling.contains(name) }
 
     private static let telling: Set = ["bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"]

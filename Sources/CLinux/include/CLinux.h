@@ -86,8 +86,10 @@ struct lk_folder_event {
 };
 /// A set of watched folders, readable while there are events. Source: fanotify(7), without privileges since Linux 5.13.
 int lk_folder_watch(void);
-/// Adds an open folder; `id` is how its events name it.
-int lk_folder_watch_add(int watch, int folder, struct lk_folder_id *id);
+/// Adds an open folder; it may be in the set already.
+int lk_folder_watch_add(int watch, int folder);
+/// How the events of an open folder name it.
+int lk_folder_identify(int folder, struct lk_folder_id *id);
 /// Takes the first event of those that read(2) has returned; returns its length, 0 at the end.
 size_t lk_folder_event(const void *bytes, size_t size, struct lk_folder_event *event);
 

@@ -45,24 +45,28 @@ final class WatchedFolders: Sendable {
     /// Watches a folder that was just opened, which may be watched already; returns whether it is. Call it before the
     /// first entry is read.
     func add(_ directory: Directory, _ inode: BackingInode) -> Bool {
-        guard let watch, inode.device == device, !isFull.load(ordering: .relaxed) else { return false }
+        guard let watch, inode.device == device else { return false }
         // Under the lock: an event must find its folder.
         return folders.withLock { folders in
             do throws(Errno) {
-                let id = try watch.add(directory.descriptor)
+                let id = try FolderWatch.identify(directory.descriptor)
+                if folders[id] == nil, isFull.load(ordering: .relaxed) || folders.count >= Self.most { return false }
+                try watch.add(directory.descriptor)
                 folders[id] = inode
+                return true
             } catch {
                 if error == .ENOSPC { isFull.store(true, ordering: .relaxed) }
                 return false
             }
-            if folders.count >= Self.most { isFull.store(true, ordering: .relaxed) }
-            return true
         }
     }
 
     /// A node was moved by a request. The kernel keeps its name as it was told in the folder before.
     func moved(_ node: Node, to location: Location) {
-        guard let strayed, !location.parent.state.withLock({ $0.isWatched }) else { return }
+        // Without a thread that takes them, there would be ever more.
+        guard let strayed, isServed.load(ordering: .acquiring), !location.parent.state.withLock({ $0.isWatched }) else {
+            return
+        }
         strays.withLock { $0.append(Stray(location: location, node: node)) }
         strayed.signal()
     }

@@ -39,14 +39,21 @@ package final class FolderWatch: Sendable {
         readable = Descriptor(owning: try call { lk_folder_watch() })
     }
 
+    /// How the events of a folder name it.
+    ///
+    /// - Throws: EOPNOTSUPP if the file system has no file handles; EOVERFLOW if they are longer than 64 bytes.
+    package static func identify(_ folder: Descriptor) throws(Errno) -> FolderID {
+        var id = lk_folder_id()
+        try perform { unsafe lk_folder_identify(folder.number, &id) }
+        return FolderID(id)
+    }
+
     /// Watches a folder, from the return on. Does nothing for one that is watched.
     ///
-    /// - Throws: ENOSPC if the user has too many watches (fs.fanotify.max_user_marks); EXDEV, ENODEV or EOPNOTSUPP if
-    ///   the file system has no file handles.
-    package func add(_ folder: Descriptor) throws(Errno) -> FolderID {
-        var id = lk_folder_id()
-        try perform { unsafe lk_folder_watch_add(readable.number, folder.number, &id) }
-        return FolderID(id)
+    /// - Throws: ENOSPC if the user has too many watches (fs.fanotify.max_user_marks); EXDEV or ENODEV if the file
+    ///   system has no number of its own.
+    package func add(_ folder: Descriptor) throws(Errno) {
+        try perform { lk_folder_watch_add(readable.number, folder.number) }
     }
 
     /// The events that wait, of other processes alone except `gone` and `lost`; and how many there were in all. Does
@@ -83,7 +90,11 @@ package final class FolderWatch: Sendable {
             count += 1
             offset += length
             if unsafe event.is_lost != 0 { events.insert(.lost) }
-            guard unsafe event.has_folder != 0 else { continue }
+            guard unsafe event.has_folder != 0 else {
+                // Of a folder that is not named.
+                if unsafe event.process != process { events.insert(.lost) }
+                continue
+            }
             let isGone = unsafe event.is_folder_gone != 0
             // Most are our own.
             guard unsafe isGone || event.process != process else { continue }
