@@ -39,7 +39,9 @@ int lk_folder_identify(int folder, struct lk_folder_id *id) {
 }
 
 int lk_folder_watch_add(int watch, int folder) {
-    const uint64_t changes = FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_MODIFY | FAN_ATTRIB |
+    // FAN_CLOSE_WRITE and not FAN_MODIFY: it tells of writes through a mapping too, and comes once for each file that
+    // the daemon itself writes, not with each of its writes.
+    const uint64_t changes = FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO | FAN_CLOSE_WRITE | FAN_ATTRIB |
                              FAN_DELETE_SELF | FAN_EVENT_ON_CHILD | FAN_ONDIR;
     return fanotify_mark(watch, FAN_MARK_ADD | FAN_MARK_ONLYDIR, changes, folder, NULL);
 }

@@ -33,6 +33,16 @@ import Testing
             .succeeded()
         #expect(try events(watch) == [.changed(id, "own"), .changed(id, "sub"), .changed(id, nil)])
         #expect(try watch.read().events.isEmpty)
+        // Through a mapping, which outlasts its descriptor.
+        let mapped = """
+            import mmap, os, sys
+            f = os.open(sys.argv[1], os.O_RDWR)
+            m = mmap.mmap(f, 1)
+            os.close(f)
+            m[0] = 66
+            """
+        try run("python3", ["-c", mapped, path + "/own"]).succeeded()
+        #expect(try events(watch) == [.changed(id, "own")])
         // Where it was and where it is.
         try run("sh", ["-euc", "cd \"$1\"; mv own ../own; mv ../own back", "sh", path]).succeeded()
         #expect(try events(watch) == [.changed(id, "own"), .changed(id, "back")])

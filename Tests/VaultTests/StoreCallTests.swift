@@ -32,6 +32,29 @@ import Testing
         #expect(behind == [.read: 1, .write: 1], "\(behind)")
     }
 
+    /// The journal's own time costs a call only where a copy may have seen the time that the clock gives it.
+    @Test func aBlockOverASyncedBlock() throws {
+        let test = try vault()
+        let file = try test.create("file")
+        try file.write([UInt8](repeating: 1, count: 40_960), at: 0)
+        try file.synchronize(dataOnly: true)
+        let journal = try test.vault.openJournal()
+        /// The calls of a write, and whether the journal still has its stamp.
+        func write(stamp: Int64, clockTime: Int64) throws -> (calls: [Operation.Kind: Int], isStamped: Bool) {
+            journal.state.withLock { ($0.stamp, $0.clockTime) = (stamp, clockTime) }
+            let calls = try counter.calls { try file.write([UInt8](repeating: 2, count: 4096), at: 8192) }
+            return (calls, try journal.file.status().modified == Timespec(seconds: stamp, nanoseconds: 0))
+        }
+        let now = Timespec.now.seconds
+        // Its intent, too.
+        _ = try write(stamp: now - 10, clockTime: now - 20)
+        let passed = try write(stamp: now - 10, clockTime: now - 20)
+        #expect(passed == ([.status: 2, .write: 1], false))
+        #expect(try write(stamp: now + 100, clockTime: now - 20) == ([.status: 2, .write: 1, .setTimes: 1], true))
+        // The clock was set back.
+        #expect(try write(stamp: now - 10, clockTime: now + 100) == ([.status: 2, .write: 1, .setTimes: 1], true))
+    }
+
     /// With its name and all of its status.
     @Test func theFirstSyncIsOneFlush() throws {
         let test = try vault()

@@ -152,7 +152,7 @@ extension VaultFileSystem {
         if changes.areOfOwner {
             try file.dropCapabilities()
             // The backing file system decides by the groups of the daemon, which may be root's.
-            if !request.keepsSetIDBits { try dropPrivileges(of: file, node, for: request) }
+            try dropPrivileges(of: file, node, for: request, unless: request.keepsSetIDBits)
             try file.setOwner(user: changes.owner, group: changes.group)
         }
         if let mode = changes.mode { try file.setMode(mode & 0o7777) }

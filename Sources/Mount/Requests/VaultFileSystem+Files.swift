@@ -310,7 +310,7 @@ extension VaultFileSystem {
                 else { throw .system(.EOPNOTSUPP) }
                 // The kernel leaves this to the file system, and does not say which callers may keep the bits.
                 try file.dropCapabilities()
-                if !request.keepsSetIDBits { try dropPrivileges(of: file, node, for: request) }
+                try dropPrivileges(of: file, node, for: request, unless: request.keepsSetIDBits)
                 if kind != 0 { try file.punch(range) }
                 if kind != FALLOC_FL_PUNCH_HOLE { try file.allocate(range, keepingLength: keepsLength) }
             }

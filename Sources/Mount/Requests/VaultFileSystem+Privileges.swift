@@ -7,11 +7,14 @@ import Vault
 extension VaultFileSystem {
     /// Removes the set-user-ID bit, and the set-group-ID bit if the group may execute or the caller is not in it.
     ///
-    /// Only for callers without CAP_FSETID: the kernel says so for write(2), truncate(2) and O_TRUNC,
-    /// `Request.keepsSetIDBits` for other calls.
-    func dropPrivileges(of file: File, _ node: Node, for request: Request) throws(VaultError) {
+    /// - Parameter isPrivileged: whether the caller has CAP_FSETID. The kernel says so for write(2), truncate(2) and
+    ///   O_TRUNC; for other calls it is `Request.keepsSetIDBits`, which is asked only for a file that has such bits,
+    ///   because the answer takes longer than most requests.
+    func dropPrivileges(
+        of file: File, _ node: Node, for request: Request, unless isPrivileged: @autoclosure () -> Bool = false
+    ) throws(VaultError) {
         let mode = try file.permissions()
-        guard mode & 0o6000 != 0 else { return }
+        guard mode & 0o6000 != 0, !isPrivileged() else { return }
         var kept = mode & ~0o4000
         if mode & 0o010 != 0 {
             kept &= ~0o2000

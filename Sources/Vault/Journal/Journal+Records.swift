@@ -101,7 +101,7 @@ extension Journal {
             }
             throw error
         }
-        try? stamp(state)
+        try? stampAfterWrite(&state)
         state.position = start + UInt64(used)
         state.appended = sequence
         state.halves[state.active].users[file] = sequence

@@ -16,12 +16,25 @@ extension Journal {
         let now = Timespec.now.seconds
         if state.stamp == .min { state.stamp = try store.status(of: file).modified.seconds }
         // Later also than the time that the clock has given the file since.
-        state.stamp = FileHeader.evenSecond(from: max(now, state.stamp < now + Self.span ? state.stamp : now) + 2)
+        let latest = max(state.stamp, state.clockTime)
+        state.stamp = FileHeader.evenSecond(from: max(now, latest < now + Self.span ? latest : now) + 2)
         try stamp(state)
     }
 
-    /// After a write, which has set the file's time to the clock's: sets the stamp again. Needs `state`.
-    func stamp(_ state: borrowing State) throws(Errno) {
+    /// After a write, which has set the file's time to the clock's: sets the stamp again, unless the clock has passed
+    /// it. A copy that has the clock's time lacks no more than records that have not been flushed, because a flush
+    /// stamps the file anew. Needs `state`.
+    func stampAfterWrite(_ state: inout State) throws(Errno) {
+        let now = Timespec.now.seconds
+        // A clock that was set back gives times that a copy may have seen.
+        if now > state.stamp, now >= state.clockTime {
+            state.clockTime = now
+        } else {
+            try stamp(state)
+        }
+    }
+
+    private func stamp(_ state: borrowing State) throws(Errno) {
         guard state.stamp != .min else { return }
         try store.setTimes(
             accessed: .keep, modified: .at(Timespec(seconds: state.stamp, nanoseconds: 0)), of: file)

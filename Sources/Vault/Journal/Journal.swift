@@ -78,8 +78,10 @@ package final class Journal: Sendable {
         var failure: Errno?
         /// Where the records end in the active half that were given up: those from `position` on may be in the file.
         var unanswered: UInt64 = 0
-        /// The journal's time of modification, which no user sees.
+        /// The last time of modification that the journal was given, which no user sees.
         var stamp: Int64 = .min
+        /// The latest second that the clock has given the journal as its time of modification.
+        var clockTime: Int64 = .min
         /// The records that are about to be written.
         var buffer = [UInt8](repeating: 0, count: JournalRecord.byteCount(payload: JournalRecord.largestPayload))
     }
