@@ -26,7 +26,7 @@ public final class Vault: Sendable {
     /// Held while files are checkpointed. Lock order: docs/ARCHITECTURE.md.
     let checkpointing = Mutex<Void>(())
     /// Opened with the root. Lock order: docs/ARCHITECTURE.md.
-    let journal = Mutex<Journal?>(nil)
+    let journal = ContendedMutex<Journal?>(nil)
     /// The sessions that ended in a crash: an entry that was last changed in one of them and is empty was never synced.
     /// Lock order: docs/ARCHITECTURE.md.
     package let windows = Mutex<[JournalHead.Window]>([])

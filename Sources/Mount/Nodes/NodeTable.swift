@@ -1,11 +1,10 @@
 import Fuse
 import Posix
-import Synchronization
 
 /// All nodes that the kernel knows, by the kernel's numbers and by their backing inodes.
 final class NodeTable: Sendable {
     /// Lock order: docs/ARCHITECTURE.md.
-    private let state: Mutex<State>
+    private let state: ContendedMutex<State>
     let root: Node
     let openCounts = OpenFileCounts()
 
@@ -101,7 +100,7 @@ final class NodeTable: Sendable {
         _ = state.slots.add { _ in root }
         state.slots[lookupsOf: root.slot] = 1
         state.byInode.insert(root.slot, of: root.backing, state.slots)
-        self.state = Mutex(state)
+        self.state = ContendedMutex(state)
     }
 
     /// The node of a number; nil for a forgotten one, which the kernel does not use.

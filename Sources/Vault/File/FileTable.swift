@@ -1,6 +1,5 @@
 import Format
 import Posix
-import Synchronization
 
 /// The files of a vault that are in memory, and among them the dirty ones, which wait for a checkpoint.
 ///
@@ -30,7 +29,7 @@ final class FileTable: Sendable {
     }
 
     /// Lock order: docs/ARCHITECTURE.md.
-    fileprivate let state = Mutex(State())
+    fileprivate let state = ContendedMutex(State())
 
     subscript(identity: FileIdentity) -> File? {
         state.withLock { $0.files[identity]?.file }

@@ -110,11 +110,11 @@ extension Vault {
     func makeRoom(_ count: UInt64) throws(VaultError) {
         try boundDirtyFiles()
         while true {
-            let (hasRoom, users) = try backing { () throws(Errno) in
+            let users = try backing { () throws(Errno) in
                 let journal = try openJournal()
-                return (try journal.reserve(count), journal.usersOfOtherHalf)
+                return try journal.reserve(count) ? nil : journal.usersOfOtherHalf
             }
-            if hasRoom { return signalLowSpace() }
+            guard let users else { return signalLowSpace() }
             var listed: Set<FileIdentity> = []
             try checkpoint {
                 let left = files.dirty(users.map(\.key))
