@@ -46,7 +46,8 @@ final class VaultFileSystem: Sendable {
     static let timeout = 1.0
     /// As `timeout`, where that would be noticed: docs/ARCHITECTURE.md, "What the kernel keeps".
     ///
-    /// Not longer: a change by a name outside of the vault's folder, or through a mapping, is told by nothing.
+    /// Not longer: a change by a name outside of the vault's folder, or by a program that keeps the file open, is
+    /// told by nothing.
     static let watchedTimeout = 60.0
 
     init(

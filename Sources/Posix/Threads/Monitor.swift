@@ -7,16 +7,14 @@ import Glibc
 /// Source: pthread_mutex_lock(3), pthread_cond_wait(3), pthread_condattr_setclock(3).
 @safe
 package final class Monitor<Value>: @unchecked Sendable {
-    // Unchecked: `mutex` protects `value`, and the pointers do not change.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    // Unchecked: `mutex` protects `value`, and neither it nor the pointer changes.
+    private let mutex = PthreadMutex()
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var value: Value
 
     package init(_ value: sending Value) {
         self.value = value
-        unsafe mutex = .allocate(capacity: 1)
         unsafe condition = .allocate(capacity: 1)
-        unsafe pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         unsafe pthread_condattr_init(&attributes)
         // A change of the wall clock must not make a bounded wait longer.
@@ -27,25 +25,24 @@ package final class Monitor<Value>: @unchecked Sendable {
 
     deinit {
         unsafe pthread_cond_destroy(condition)
-        unsafe pthread_mutex_destroy(mutex)
         unsafe condition.deallocate()
-        unsafe mutex.deallocate()
+        mutex.destroy()
     }
 
     /// Wakes no thread.
     package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
+        mutex.lock()
+        defer { mutex.unlock() }
         return body(&value)
     }
 
     /// Calls `body` at once and after each wakeup, until it returns a value; returns that.
     package func wait<Result>(_ body: (inout Value) -> Result?) -> Result {
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
+        mutex.lock()
+        defer { mutex.unlock() }
         while true {
             if let result = body(&value) { return result }
-            unsafe pthread_cond_wait(condition, mutex)
+            unsafe pthread_cond_wait(condition, mutex.pointer)
         }
     }
 
@@ -53,12 +50,12 @@ package final class Monitor<Value>: @unchecked Sendable {
     ///
     /// - Parameter limit: how much longer the thread may wait, nil for as long as it takes. Asked before each wait.
     package func wait<Result>(atMost limit: () -> Duration?, _ body: (inout Value) -> Result?) -> Result? {
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
+        mutex.lock()
+        defer { mutex.unlock() }
         while true {
             if let result = body(&value) { return result }
             guard let left = limit() else {
-                unsafe pthread_cond_wait(condition, mutex)
+                unsafe pthread_cond_wait(condition, mutex.pointer)
                 continue
             }
             guard left > .zero else { return nil }
@@ -66,7 +63,7 @@ package final class Monitor<Value>: @unchecked Sendable {
             var time = timespec()
             (time.tv_sec, end) = (Int(end.components.seconds), end - .seconds(end.components.seconds))
             time.tv_nsec = Int(end.components.attoseconds / 1_000_000_000)
-            unsafe pthread_cond_timedwait(condition, mutex, &time)
+            unsafe pthread_cond_timedwait(condition, mutex.pointer, &time)
         }
     }
 

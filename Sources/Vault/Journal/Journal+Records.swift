@@ -101,6 +101,8 @@ extension Journal {
             }
             throw error
         }
+        // Not an error of the records, which are written. A copy may then lack them until the next flush, which tries
+        // again and makes them count.
         try? stampAfterWrite(&state)
         state.position = start + UInt64(used)
         state.appended = sequence
