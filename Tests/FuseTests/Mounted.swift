@@ -21,6 +21,12 @@ final class Mounted {
         unsafe getenv("LATCHKEY_TRANSPORT").map { unsafe strcmp($0, "io_uring") == 0 } ?? false
     }
 
+    /// What a call gets after the pass-through died. Its rings end a moment after it: the kernel aborts or cancels the
+    /// requests of that moment.
+    static var deathErrors: [Errno] {
+        usesRing ? [.ENOTCONN, .ECANCELED, Errno(rawValue: ECONNABORTED)] : [.ENOTCONN]
+    }
+
     var sourcePath: String { folder.path + "/source" }
     var path: String { folder.path + "/mount" }
 

@@ -11,7 +11,7 @@ import sys
 
 MOST_ENTRIES = 4000
 MOST_DEPTH = 60
-GONE = (errno.ENOTCONN, errno.ECONNABORTED, errno.ECONNREFUSED)
+GONE = (errno.ENOTCONN, errno.ECONNABORTED, errno.ECANCELED, errno.ECONNREFUSED)
 what, mount = sys.argv[1], os.fsencode(sys.argv[2])
 device = os.stat(mount).st_dev
 entries = 0
