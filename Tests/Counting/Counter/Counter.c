@@ -5,14 +5,21 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-// These replace malloc(3) and its kin in the whole program, shared libraries included.
-
 static atomic_uint_fast64_t allocations;
 static atomic_uint_fast64_t retains;
 
 uint64_t counted_allocations(void) { return atomic_load(&allocations); }
 uint64_t counted_retains(void) { return atomic_load(&retains); }
 
+// A sanitizer replaces malloc(3) itself, and calls it before its own beginning has ended.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+
+// These replace malloc(3) and its kin in the whole program, shared libraries included.
+#ifndef IS_SANITIZED
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
@@ -43,6 +50,7 @@ int posix_memalign(void **memory, size_t alignment, size_t size) {
     *memory = __libc_memalign(alignment, size);
     return *memory == NULL ? 12 : 0;
 }
+#endif
 
 // The runtime calls through these pointers once another function has been stored in them.
 typedef void *(*retain)(void *);
