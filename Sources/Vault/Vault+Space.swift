@@ -15,5 +15,5 @@ extension Vault {
 
 extension File {
     /// The file has lost its last name, and waits for a checkpoint.
-    fileprivate var hasLostItsName: Bool { lock.withShared { state.writeback.removedFrom != nil } }
+    fileprivate var hasLostItsName: Bool { lock.withShared { state.names.removedFrom != nil } }
 }

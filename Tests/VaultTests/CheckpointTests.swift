@@ -64,11 +64,11 @@ import Testing
             hook.during(nth, of: file) {
                 try file.write([UInt8](repeating: 2, count: 5000), at: 12 * 4096)
                 try file.persistLength()
-                written.withLock { $0 = file.lock.withShared { file.state.writeback.inPlaceGeneration } }
+                written.withLock { $0 = file.lock.withShared { file.state.durable.placed.generation } }
             }
             try test.vault.checkpoint()
             hook.stop()
-            let durable = file.lock.withShared { file.state.writeback.durableGeneration }
+            let durable = file.lock.withShared { file.state.durable.flushedGeneration }
             // It is durable if another flush came after it.
             #expect(nth < hook.most || durable < written.withLock { $0 }, "during flush \(nth)")
         }
@@ -131,7 +131,7 @@ import Testing
             }
             try test.vault.synchronize()
             hook.stop()
-            let isCurrent = file.lock.withShared { file.state.writeback.isHeaderCurrent }
+            let isCurrent = file.lock.withShared { file.state.sync.isHeaderCurrent }
             // The last flush is syncfs(2)'s: what comes after it is not promised.
             #expect(isCurrent || nth == hook.most, "during flush \(nth)")
         }

@@ -170,7 +170,7 @@ import Testing
         file.lock.withExclusive { file.raiseDurableEnd() }
         faults.fail(.allocate, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try file.punch(4096..<1 << 43) }
-        #expect(file.lock.withShared { !file.state.writeback.holes.isEmpty })
+        #expect(file.lock.withShared { !file.state.journal.holes.isEmpty })
         try file.synchronize(dataOnly: true)
         #expect(try file.contents(10, at: 1 << 43) == [2])
         #expect(try file.contents(2) == [1, 0])

@@ -67,20 +67,20 @@ extension File {
             var span = unsafe MutableRawSpan(_unsafeBytes: buffer)
             count = try vault.store.read(descriptor, into: &span, at: Int64(offset))
         } catch { throw .system(error) }
-        if count < buffer.count, state.writeback.pendingSize > offset + UInt64(count) {
-            let end = Int(min(UInt64(buffer.count), state.writeback.pendingSize - offset))
+        if count < buffer.count, state.journal.pendingSize > offset + UInt64(count) {
+            let end = Int(min(UInt64(buffer.count), state.journal.pendingSize - offset))
             unsafe explicit_bzero(buffer.baseAddress! + count, end - count)
             count = end
         }
         unsafe coverHoles(buffer, fromBlock: block)
         let size = Int(BlockGeometry.storedBlockSize)
-        for (number, bytes) in state.writeback.torn where number >= block {
+        for (number, bytes) in state.repair.torn where number >= block {
             guard let index = Int(exactly: number - block), index < buffer.count / size else { continue }
             unsafe buffer[(index * size)...].copyBytes(from: bytes)
         }
-        guard !state.writeback.journaledBlocks.isEmpty else { return count }
+        guard !state.journal.blocks.isEmpty else { return count }
         for index in 0..<(buffer.count / size) {
-            guard let extent = state.writeback.journaledBlocks[block + UInt64(index)] else { continue }
+            guard let extent = state.journal.blocks[block + UInt64(index)] else { continue }
             do {
                 var span = unsafe MutableRawSpan(
                     _unsafeBytes: buffer[(index * size)..<(index * size + extent.count)].rebased)
@@ -94,17 +94,17 @@ extension File {
     /// vault all blocks count as if they lay there, as replay would put them.
     private func elsewhere(_ block: UInt64) -> Int? {
         guard !vault.isReadOnly else { return nil }
-        return state.writeback.journaledBlocks[block]?.count ?? state.writeback.torn[block]?.count
+        return state.journal.blocks[block]?.count ?? state.repair.torn[block]?.count
     }
 
     /// How many bytes block `block` is stored in, if the backing file has `available` bytes from its beginning on.
     func storedCount(ofBlock block: UInt64, available: Int) -> Int {
         if let count = elsewhere(block) { return count }
         let most = Int(BlockGeometry.storedBlockSize)
-        let placed = state.writeback.inPlaceLength
+        let placed = state.durable.placed.length
         // A last block that has grown may lie in place with its old length until its checkpoint, while the block behind
         // it is in place already: the length in the header that is in place tells where the old one ends.
-        guard block < state.writeback.inPlaceBlocks else { return max(0, min(most, available)) }
+        guard block < state.durable.placedBlocks else { return max(0, min(most, available)) }
         return min(most, Int(placed - block * BlockGeometry.blockSize) + Self.overhead, max(0, available))
     }
 
@@ -120,7 +120,7 @@ extension File {
         var count = storedCount(ofBlock: block, available: available)
         let live = liveCount(ofBlock: block)
         do throws(VaultError) {
-            let confirmed = state.isUnproven ? confirmedCount(ofBlock: block) : live
+            let confirmed = state.repair.isUnproven ? confirmedCount(ofBlock: block) : live
             // A copy of the vault may have read the header before the last block grew, and the block after that.
             let longer = elsewhere(block) == nil ? min(Int(BlockGeometry.storedBlockSize), available) : 0
             if count < confirmed + Self.overhead { count = max(count, longer) }
@@ -140,7 +140,9 @@ extension File {
                 count = other
             }
         } catch {
-            guard state.isUnproven, confirmedCount(ofBlock: block) == 0, case .damaged = error else { throw error }
+            guard state.repair.isUnproven, confirmedCount(ofBlock: block) == 0, case .damaged = error else {
+                throw error
+            }
             // The block was not written to its end and was never confirmed: it reads as zeros.
             unsafe explicit_bzero(plain.baseAddress!, plain.count)
             return Self.overhead

@@ -22,7 +22,7 @@ extension File {
                     try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: vault.fileKeys)
                 let wrap = try self.wrap(fresh, for: protectionClass)
                 // What lies behind the length belongs to the old key. It is truncated before the next write.
-                state.hasStaleTail = true
+                state.repair.mayHaveTail()
                 try changeProtection(FileProtection(protectionClass, isExplicit: true, wrap))
                 key.withLock { if $0 != nil { $0 = fresh } }
             } else {
@@ -37,7 +37,7 @@ extension File {
     /// and the wrap for a weaker class is gone from it. Needs `lock` exclusively, and room in the journal.
     private func changeProtection(_ protection: FileProtection) throws(VaultError) {
         noteTouch()
-        guard state.writeback.isJournaled || isStampSpent else {
+        guard state.journal.hasRecords || isStampSpent else {
             return try changeHeader { $0.protection = protection }
         }
         try checkpointAlone(confirming: false) { $0.protection = protection }

@@ -10,11 +10,11 @@ extension File {
     ///
     /// It opens a file even if its owner may not write to it: a rename writes the header of such a file too.
     func writable() throws(VaultError) -> Descriptor {
-        if let writable = state.writable { return writable }
+        if let writable = writableDescriptor { return writable }
         let writable = try vault.withOwnerPermissions(0o200, of: .file(descriptor)) { () throws(VaultError) in
             try backing { () throws(Errno) in try vault.store.reopen(descriptor, OpenFlags.write) }
         }
-        state.writable = writable
+        writableDescriptor = writable
         return writable
     }
 
@@ -32,7 +32,7 @@ extension File {
             header.changed = FileTime(times.changed)
         }
         header.provisionalLength = state.length
-        if let current = state.writeback.currentProtection {
+        if let current = state.names.currentProtection {
             header.pending = header.protection
             header.protection = current
         }
@@ -46,21 +46,20 @@ extension File {
         state.header.generation += 1
         let bytes = signedHeader()
         // A header that may be on disk protects what it confirms: the durable end is not below its length.
-        state.writeback.durableEnd = max(state.writeback.durableEnd, state.header.length)
+        state.durable.willPlaceHeader(confirming: state.header.length)
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
         vault.headerWrites.add(1, ordering: .releasing)
-        state.writeback.inPlaceLength = state.header.length
-        state.writeback.inPlaceGeneration = state.header.generation
-        state.writeback.toldLength = state.length
-        state.writeback.isHeaderCurrent = true
+        state.durable.didPlaceHeader(
+            confirming: state.header.length, generation: state.header.generation)
+        state.sync.didWriteHeader(telling: state.length)
     }
 
     /// Writes the header as `state` has it. Of what stat(2) shows, only the time of change moves. Needs `lock`
     /// exclusively, and room in the journal.
     func writeHeader() throws(VaultError) {
-        if state.writeback.isJournaled || isStampSpent { return try journalHeader() }
+        if state.journal.hasRecords || isStampSpent { return try journalHeader() }
         try writeStampedHeader()
     }
 
@@ -68,13 +67,13 @@ extension File {
     func changeHeader(_ change: (inout FileHeader) -> Void) throws(VaultError) {
         let before = state.header
         change(&state.header)
-        state.writeback.isSynced = false
+        state.sync.needsHeaderSync()
         do {
             try writeHeader()
         } catch {
             state.header = before
             // A step before the records may have put a header in place: no later generation may be below that one's.
-            state.header.generation = max(before.generation, state.writeback.inPlaceGeneration)
+            state.header.generation = max(before.generation, state.durable.placed.generation)
             throw error
         }
     }
@@ -87,22 +86,22 @@ extension File {
     /// not stamped: a copier that compares size and time sees the growth by the size, and the header that follows the
     /// last change is stamped. Needs `lock` exclusively, and room in the journal.
     func keepLength() throws(VaultError) {
-        guard keepsLengths.load(ordering: .relaxed), !state.writeback.isHeaderCurrent,
-            state.length != state.writeback.toldLength
+        guard keepsLengths.load(ordering: .relaxed), !state.sync.isHeaderCurrent,
+            state.length != state.sync.toldLength
         else { return }
-        if state.writeback.isJournaled { return try journalHeader() }
-        if let modified = state.writeback.modified { state.header.modified = FileTime(modified) }
-        if let touched = state.writeback.touched { state.header.changed = FileTime(touched) }
+        if state.journal.hasRecords { return try journalHeader() }
+        if let modified = state.times.modified { state.header.modified = FileTime(modified) }
+        if let touched = state.times.touched { state.header.changed = FileTime(touched) }
         state.header.written = FileTime(.tick)
         try writeHeaderInPlace()
-        state.writeback.isHeaderCurrent = false
+        state.sync.needsHeader()
     }
 
     /// Writes the header if it is not current, for example after the length grew. close(2) does this.
     public func persistLength() throws(VaultError) {
-        guard lock.withShared({ !state.writeback.isHeaderCurrent }), !vault.isReadOnly else { return }
+        guard lock.withShared({ !state.sync.isHeaderCurrent }), !vault.isReadOnly else { return }
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            if !state.writeback.isHeaderCurrent { try writeHeader() }
+            if !state.sync.isHeaderCurrent { try writeHeader() }
             return true
         }
     }

@@ -16,7 +16,7 @@ extension File {
             let first = BlockGeometry.block(at: range.lowerBound)
             let behind = BlockGeometry.blockCount(forLength: range.upperBound)
             // The checkpoint of a hole gives its space back: it must come before the space is reserved.
-            if !state.writeback.holes.intersection(RangeSet(first..<behind)).isEmpty { try checkpointAlone() }
+            if !state.journal.holes.intersection(RangeSet(first..<behind)).isEmpty { try checkpointAlone() }
             let file = try writable()
             // Reserved first: the zeros that follow cannot then fail for want of space.
             try backing { () throws(Errno) in
@@ -60,7 +60,7 @@ extension File {
         noteChange()
         let before = state.header.firstSparseBlock
         state.header.firstSparseBlock = min(before, blocks.lowerBound)
-        let durableBlocksEnd = max(blocks.lowerBound, min(blocks.upperBound, state.writeback.durableBlocks))
+        let durableBlocksEnd = max(blocks.lowerBound, min(blocks.upperBound, state.durable.blocks))
         let journaled = blocks.lowerBound..<durableBlocksEnd
         let free = durableBlocksEnd..<blocks.upperBound
         if !free.isEmpty {
@@ -83,12 +83,10 @@ extension File {
                     .hole, of: identifier, generation: UInt64(journaled.count), number: journaled.lowerBound,
                     payloadCount: 0),
                 of: identity, RawSpan())
-            state.writeback.sequence = extent.sequence
-            state.writeback.modified = .now
-            state.writeback.isHeaderless = true
+            state.journal.didAppendHole(journaled, extent.sequence)
+            state.times.show(modified: .now)
         }
-        forgetStored(journaled)
-        state.writeback.holes.insert(contentsOf: journaled)
+        state.repair.forget(journaled)
         try journalHeader()
     }
 
@@ -110,26 +108,25 @@ extension File {
         while block < blocks.upperBound, try look(at: block, key) == .zeros { block = try skipHole(at: block + 1) }
         if block < blocks.upperBound { edges.append(block) }
         for edge in Set(edges) where try look(at: edge, key) == .damaged {
-            state.writeback.journaledBlocks[edge] = nil
-            state.writeback.torn[edge] = [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize))
+            state.journal.forgetBlocks(edge..<edge + 1)
+            state.repair.keep(
+                [UInt8](repeating: 0, count: Int(BlockGeometry.storedBlockSize)), ofBlock: edge)
         }
         try writeTornInPlace()
     }
 
     /// Forgets the versions of these blocks that lie elsewhere than in the backing file.
     private func forgetStored(_ blocks: Range<UInt64>) {
-        for block in state.writeback.journaledBlocks.keys where blocks.contains(block) {
-            state.writeback.journaledBlocks[block] = nil
-        }
-        for block in state.writeback.torn.keys where blocks.contains(block) { state.writeback.torn[block] = nil }
+        state.journal.forgetBlocks(blocks)
+        state.repair.forget(blocks)
     }
 
     /// Makes the holes of the journal's records in the backing file, except for blocks that were written since. Needs
     /// `lock` exclusively.
     func punchHolesInPlace(in file: Descriptor) throws(Errno) {
-        var holes = state.writeback.holes
+        var holes = state.journal.holes
         guard !holes.isEmpty else { return }
-        for block in state.writeback.journaledBlocks.keys { holes.remove(contentsOf: block..<block + 1) }
+        for block in state.journal.blocks.keys { holes.remove(contentsOf: block..<block + 1) }
         for blocks in holes.ranges {
             try vault.keepingSetID(of: file) { () throws(Errno) in
                 try vault.store.punch(file, Self.backingRange(blocks))
@@ -139,10 +136,10 @@ extension File {
 
     /// Zeroes the stored bytes of blocks that are holes according to the journal. `buffer` begins with block `first`.
     func coverHoles(_ buffer: UnsafeMutableRawBufferPointer, fromBlock first: UInt64) {
-        guard !state.writeback.holes.isEmpty else { return }
+        guard !state.journal.holes.isEmpty else { return }
         let size = Int(BlockGeometry.storedBlockSize)
         let end = first + UInt64((buffer.count + size - 1) / size)
-        for blocks in state.writeback.holes.intersection(RangeSet(first..<end)).ranges {
+        for blocks in state.journal.holes.intersection(RangeSet(first..<end)).ranges {
             let from = Int(blocks.lowerBound - first) * size
             let to = min(buffer.count, Int(blocks.upperBound - first) * size)
             unsafe explicit_bzero(buffer.baseAddress! + from, to - from)
@@ -175,9 +172,9 @@ extension File {
 
     private func nextData(from first: UInt64, _ end: UInt64) throws(VaultError) -> UInt64 {
         var block = first
-        while block < end, block >= state.header.firstSparseBlock, state.writeback.journaledBlocks[block] == nil {
+        while block < end, block >= state.header.firstSparseBlock, state.journal.blocks[block] == nil {
             // The backing file does not have this hole yet.
-            if let hole = state.writeback.holes.ranges.first(where: { $0.contains(block) }) {
+            if let hole = state.journal.holes.ranges.first(where: { $0.contains(block) }) {
                 block = min(hole.upperBound, nextSlot(from: block))
                 continue
             }
@@ -194,11 +191,11 @@ extension File {
         let size = BlockGeometry.storedBlockSize
         var block = max(first, state.header.firstSparseBlock)
         while block < end {
-            if state.writeback.journaledBlocks[block] != nil {
+            if state.journal.blocks[block] != nil {
                 block += 1
                 continue
             }
-            if state.writeback.holes.contains(block) { return block }
+            if state.journal.holes.contains(block) { return block }
             let offset = BlockGeometry.backingOffset(ofBlock: block)
             let hole = try backing { () throws(Errno) in try vault.store.nextHole(of: descriptor, from: Int64(offset)) }
             guard let hole, hole < BlockGeometry.backingOffset(ofBlock: end) else {
@@ -220,13 +217,13 @@ extension File {
     }
 
     private func nextSlot(from block: UInt64) -> UInt64 {
-        state.writeback.journaledBlocks.keys.filter { $0 >= block }.min() ?? .max
+        state.journal.blocks.keys.filter { $0 >= block }.min() ?? .max
     }
 
     private func nextPendingHole(from block: UInt64, _ end: UInt64) -> UInt64 {
-        for hole in state.writeback.holes.ranges where hole.upperBound > block {
+        for hole in state.journal.holes.ranges where hole.upperBound > block {
             var candidate = max(block, hole.lowerBound)
-            while candidate < hole.upperBound, state.writeback.journaledBlocks[candidate] != nil { candidate += 1 }
+            while candidate < hole.upperBound, state.journal.blocks[candidate] != nil { candidate += 1 }
             if candidate < hole.upperBound { return min(candidate, end) }
         }
         return end

@@ -27,12 +27,12 @@ extension File {
             try unsafe vault.store.write(
                 scratch.stored.bytes.extracting(pass.range), to: file,
                 at: Int64(BlockGeometry.backingOffset(ofBlock: pass.first)))
-            if !state.writeback.torn.isEmpty { forgetTorn(from: pass.first, count: pass.range.count) }
+            state.repair.forget(pass.first..<pass.first + Self.blockCount(ofStored: pass.range.count))
         } catch {
             if pass.savedCount > 0 { putBack(pass, scratch, in: file) }
             // The end of the backing file may tell how long its last block is: what the failed write left there would
             // make the old bytes a block of another length.
-            state.hasStaleTail = true
+            state.repair.mayHaveTail()
             let size = Int64(neededBackingSize)
             if let status = try? vault.store.status(of: descriptor), status.size > size {
                 try? vault.store.truncate(file, to: size)
@@ -47,7 +47,7 @@ extension File {
         do {
             try vault.store.write(saved, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: pass.saved)))
         } catch {
-            unsafe state.writeback.torn[pass.saved] = Array(scratch.saved[..<pass.savedCount])
+            state.repair.keep(unsafe Array(scratch.saved[..<pass.savedCount]), ofBlock: pass.saved)
         }
     }
 
@@ -76,8 +76,8 @@ extension File {
             let block = pass.first + UInt64((start - pass.range.lowerBound) / size)
             guard block < end else { return }
             guard try look(at: block, key) == .damaged else { continue }
-            unsafe state.writeback.torn[block] = Array(
-                scratch.stored[start..<min(start + size, pass.range.upperBound)])
+            state.repair.keep(
+                unsafe Array(scratch.stored[start..<min(start + size, pass.range.upperBound)]), ofBlock: block)
             return try writeTornInPlace()
         }
     }
@@ -111,18 +111,13 @@ extension File {
         (UInt64(count) + BlockGeometry.storedBlockSize - 1) / BlockGeometry.storedBlockSize
     }
 
-    private func forgetTorn(from block: UInt64, count: Int) {
-        let behind = block + Self.blockCount(ofStored: count)
-        for torn in state.writeback.torn.keys where torn >= block && torn < behind { state.writeback.torn[torn] = nil }
-    }
-
     /// Writes the blocks that a full disk has refused, before anything is confirmed. Needs `lock` exclusively.
     func writeTornInPlace() throws(VaultError) {
-        guard !state.writeback.torn.isEmpty else { return }
+        guard !state.repair.torn.isEmpty else { return }
         let file = try writable()
-        for (block, bytes) in state.writeback.torn {
+        for (block, bytes) in state.repair.torn {
             try backing { () throws(Errno) in try writeInPlace(unsafe bytes.span.bytes, asBlock: block, in: file) }
-            state.writeback.torn[block] = nil
+            state.repair.didWrite(block)
         }
     }
 }

@@ -31,7 +31,7 @@ extension File {
     /// Runs `body`, which changes the length or makes holes, under the exclusive lock, with a key and room in the
     /// journal.
     func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
-        if lock.withShared({ state.isUnproven }) { try prove() }
+        if lock.withShared({ state.repair.isUnproven }) { try prove() }
         // The last block, and the blocks behind the new end that lie below the durable end.
         let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestJournaledTruncation)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
@@ -64,8 +64,8 @@ extension File {
         }
         // The last block becomes a whole one. The hole begins behind it, and behind all blocks below the durable end,
         // which an earlier, longer file may have left there.
-        if state.writeback.durableBlocks * BlockGeometry.blockSize > length { try checkpointAlone() }
-        let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.writeback.durableBlocks)
+        if state.durable.blocks * BlockGeometry.blockSize > length { try checkpointAlone() }
+        let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.durable.blocks)
         try fill(to: blocks * BlockGeometry.blockSize, key, scratch)
         noteChange()
         state.header.firstSparseBlock = min(state.header.firstSparseBlock, blocks)
@@ -110,10 +110,10 @@ extension File {
             try truncateBackingFile(isConfirmed: false)
         } catch {
             // The truncation has succeeded. The next write truncates the backing file.
-            state.hasStaleTail = true
+            state.repair.mayHaveTail()
             return
         }
-        if state.writeback.durableEnd > length, state.writeback.durableEnd - length > Self.largestJournaledTruncation {
+        if state.durable.end > length, state.durable.end - length > Self.largestJournaledTruncation {
             // The truncation has succeeded. A later checkpoint lowers a durable end that is above the length.
             try? checkpointAlone()
         }
@@ -123,25 +123,22 @@ extension File {
     /// there together with the header, from the scratch's first plain block; then this returns true.
     private func lowerHeader(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) -> Bool {
         let isBelowDurableEnd =
-            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.writeback.durableBlocks
-        let goesToJournal = isBelowDurableEnd || state.writeback.isJournaled || isStampSpent
+            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.durable.blocks
+        let goesToJournal = isBelowDurableEnd || state.journal.hasRecords || isStampSpent
         // Before the length is lowered: this may flush the file or put a header in place.
         let isNamed = goesToJournal ? try beginRecords() : true
         let tail = isBelowDurableEnd && isNamed ? try sealTail(of: length, key, scratch) : nil
 
         let before = (state.length, state.header.length, state.header.firstSparseBlock)
-        let stored = (state.writeback.journaledBlocks, state.writeback.torn, state.writeback.holes)
+        let stored = (state.journal, state.repair)
         state.length = length
         // A flush that is under way does not know any more what it confirms.
-        state.writeback.round += 1
+        state.sync.beginRound()
         state.header.length = min(state.header.length, length)
         if length == 0 { state.header.firstSparseBlock = FileHeader.noSparseBlock }
         let blocks = BlockGeometry.blockCount(forLength: length)
-        for block in state.writeback.journaledBlocks.keys where block >= blocks {
-            state.writeback.journaledBlocks[block] = nil
-        }
-        for block in state.writeback.torn.keys where block >= blocks { state.writeback.torn[block] = nil }
-        state.writeback.holes.remove(contentsOf: blocks..<UInt64.max)
+        state.journal.truncate(toBlocks: blocks)
+        state.repair.forget(blocks..<UInt64.max)
         do throws(VaultError) {
             if !goesToJournal {
                 try writeStampedHeader()
@@ -151,7 +148,8 @@ extension File {
             return tail != nil
         } catch {
             (state.length, state.header.length, state.header.firstSparseBlock) = before
-            (state.writeback.journaledBlocks, state.writeback.torn, state.writeback.holes) = stored
+            state.journal.takeBack(stored.0)
+            state.repair.takeBack(stored.1)
             throw error
         }
     }
@@ -178,13 +176,13 @@ extension File {
 
     /// Writes a stored block below the durable end into the journal, any other into the backing file.
     func putBlock(_ stored: RawSpan, as block: UInt64) throws(VaultError) {
-        if block < state.writeback.durableBlocks { return try journal(stored, asBlock: block) }
+        if block < state.durable.blocks { return try journal(stored, asBlock: block) }
         let file = try writable()
         // If the write fails, a part of the block that was there may be gone.
-        state.writeback.torn[block] = stored.array(0..<stored.byteCount)
+        state.repair.keep(stored.array(0..<stored.byteCount), ofBlock: block)
         try backing { () throws(Errno) in
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
         }
-        state.writeback.torn[block] = nil
+        state.repair.didWrite(block)
     }
 }

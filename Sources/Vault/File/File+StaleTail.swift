@@ -8,7 +8,7 @@ import Store
 extension File {
     /// Truncates the stale tail of the backing file: once after a crash or a failed write.
     func truncateStaleTail(_ key: FileKey, _ scratch: Scratch) throws(VaultError) {
-        guard state.hasStaleTail else { return }
+        guard state.repair.hasStaleTail else { return }
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         if UInt64(size) > neededBackingSize {
             let tail = Int(state.length % BlockGeometry.blockSize)
@@ -19,19 +19,19 @@ extension File {
                 guard let count = try loadUndamaged(block, scratch) else { return }
                 if count != tail + Int(BlockGeometry.overhead) {
                     try putTail(of: state.length, key, scratch)
-                    if state.writeback.isJournaled {
+                    if state.journal.hasRecords {
                         try journalHeader()
                         // The stale tail is part of the only durable version of this block, until the new version is
                         // durable.
                         try backing { () throws(Errno) in
-                            try vault.openJournal().flush(upTo: state.writeback.sequence)
+                            try vault.openJournal().flush(upTo: state.journal.sequence)
                         }
                     }
                 }
             }
             try truncateBackingFile(isConfirmed: true)
         }
-        state.hasStaleTail = false
+        state.repair.didTruncateTail()
     }
 
     /// Truncates the backing file to the size that is needed.
@@ -48,24 +48,24 @@ extension File {
                 }
             }
         }
-        if !isConfirmed && state.writeback.truncation == .durable { state.writeback.truncation = .unsynced }
+        if !isConfirmed { state.durable.didTruncate() }
         guard isConfirmed else { return }
         // Flushed at once: when the file is next opened, nothing tells of this truncation.
         try flush(dataOnly: true)
-        state.writeback.truncation = .durable
+        state.durable.didFlushTruncation()
     }
 
     /// Flushes a truncation before the file grows. A sync has acknowledged that the old blocks are gone, but they still
     /// verify: a crash must not find them behind the old end, within the new length. Needs `lock` exclusively.
     func flushTruncation() throws(VaultError) {
-        guard state.writeback.truncation == .synced else { return }
+        guard state.durable.truncation == .synced else { return }
         try flush(dataOnly: true)
-        state.writeback.truncation = .durable
+        state.durable.didFlushTruncation()
     }
 
     /// How long the backing file must be for what it holds now and for what a crash must find in it.
     var neededBackingSize: UInt64 {
-        BlockGeometry.backingSize(forLength: max(state.length, state.writeback.durableEnd))
+        BlockGeometry.backingSize(forLength: max(state.length, state.durable.end))
     }
 
     /// Repairs what a crash left: blocks that no sync confirmed and that did not reach the disk become zeros. `locked`
@@ -73,7 +73,7 @@ extension File {
     /// is.
     func prove() throws(VaultError) {
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(2)) { (_) throws(VaultError) in
-            guard state.isUnproven else { return true }
+            guard state.repair.isUnproven else { return true }
             try requireConfirmed()
             let key = try currentKey()
             try keepingChangeTime { (_) throws(VaultError) in try prove(key) }
@@ -86,7 +86,7 @@ extension File {
             defer { scratch.wipePlain() }
             let shown = try backing { () throws(Errno) in try shownTime() }
             // Readers see the same contents as before, so the time stays too, even if a full disk stops this.
-            defer { state.writeback.modified = shown }
+            defer { state.times.show(modified: shown) }
             try truncateStaleTail(key, scratch)
             noteChange()
             let first = BlockGeometry.block(at: state.header.length)
@@ -100,9 +100,9 @@ extension File {
             // A sync may have acknowledged some of this: the first sync of a file returns before the header that
             // confirms it is on disk.
             raiseDurableEnd()
-            state.isUnproven = false
-            state.writeback.modified = shown
-            if state.writeback.isJournaled { try journalHeader() }
+            state.repair.didProve()
+            state.times.show(modified: shown)
+            if state.journal.hasRecords { try journalHeader() }
         }
     }
 

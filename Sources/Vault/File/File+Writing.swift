@@ -33,7 +33,7 @@ extension File {
     private func changing(
         _ offset: UInt64, _ count: Int, _ body: (FileKey, Scratch) throws(VaultError) -> Void
     ) throws(VaultError) {
-        if lock.withShared({ state.isUnproven }) { try prove() }
+        if lock.withShared({ state.repair.isUnproven }) { try prove() }
         try withRoom(room(offset, count)) { (reserved) throws(VaultError) in
             let key = try currentKey()
             guard count > 0 else { return true }
@@ -52,8 +52,8 @@ extension File {
     private func room(_ offset: UInt64, _ count: Int, isLocked: Bool = false) -> UInt64 {
         let (length, durableEnd) =
             isLocked
-            ? (state.length, state.writeback.durableEnd)
-            : lock.withShared { (state.length, state.writeback.durableEnd) }
+            ? (state.length, state.durable.end)
+            : lock.withShared { (state.length, state.durable.end) }
         let first = BlockGeometry.block(at: min(offset, length))
         let end = BlockGeometry.blockCount(forLength: offset + UInt64(count))
         let blocks = min(end, BlockGeometry.blockCount(forLength: durableEnd))
@@ -86,7 +86,7 @@ extension File {
         // Bytes of the last block behind the new ones.
         let hasTail = end % blockSize != 0 && end < state.length
         let newLength = max(state.length, end)
-        let durable = state.writeback.durableBlocks
+        let durable = state.durable.blocks
 
         if end > state.length { try flushTruncation() }
 
@@ -150,7 +150,7 @@ extension File {
             }
             do throws(VaultError) { try journal(blocks, of: scratch) } catch {
                 state.length = lengthBefore
-                state.hasStaleTail = true
+                state.repair.mayHaveTail()
                 throw error
             }
         }

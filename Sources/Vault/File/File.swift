@@ -20,7 +20,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Guards `state`. Lock order: docs/ARCHITECTURE.md.
     let lock = ReadWriteLock()
     /// Guarded by `lock`.
-    package var state: State
+    package var state: FileState
+    /// The descriptor that writes use, once it is open. Guarded by `lock`.
+    var writableDescriptor: Descriptor?
     /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
     /// exclusive one. Lock order: docs/ARCHITECTURE.md.
     let key: Mutex<FileKey?>
@@ -39,41 +41,6 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// The second in which an access was last noted, 0 if none was.
     let noted = Atomic<Int64>(0)
 
-    package struct State {
-        /// The header as it will be written next, but for the provisional length and the generation.
-        var header: FileHeader
-        /// The live length; the header's is the confirmed one.
-        var length: UInt64
-        /// The backing file may have a stale tail: it may be longer than the length needs, after a crash or a failed
-        /// write.
-        var hasStaleTail: Bool
-        /// A crash may have left blocks between the confirmed length and the live one that do not verify: those read as
-        /// zeros.
-        var isUnproven: Bool
-        /// What must be done until all of this is durable in the backing file.
-        package var writeback = WritebackState()
-        /// The descriptor that writes use, once it is open.
-        var writable: Descriptor?
-
-        /// - Parameter status: the status of the backing file that has the header.
-        init(_ header: FileHeader, isNew: Bool, _ status: FileStatus, writable: Descriptor?) {
-            self.header = header
-            self.writable = writable
-            length = header.provisionalLength
-            hasStaleTail = UInt64(status.size) > BlockGeometry.backingSize(forLength: length)
-            isUnproven = header.length < length
-            writeback.inPlaceLength = header.length
-            writeback.toldLength = length
-            writeback.inPlaceGeneration = header.generation
-            writeback.inPlaceStamp = header.stamp
-            writeback.durableGeneration = isNew ? 0 : header.generation
-            writeback.isAssumedDurable = !isNew
-            writeback.mayHaveDuplicates = header.bindings.isEmpty || header.bindings.count > status.linkCount
-            writeback.durableEnd = header.length
-            writeback.durableEndSinceHeader = header.length
-        }
-    }
-
     /// - Parameter status: of the backing file.
     package init(
         vault: Vault, descriptor: Descriptor, isWritable: Bool, header: FileHeader, isNew: Bool, status: FileStatus
@@ -81,7 +48,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         self.vault = vault
         self.descriptor = descriptor
         identity = FileIdentity(identifier: header.file, inode: status.inode)
-        state = State(header, isNew: isNew, status, writable: isWritable ? descriptor : nil)
+        state = FileState(header, isNew: isNew, status)
+        writableDescriptor = isWritable ? descriptor : nil
         key = Mutex(nil)
     }
 
@@ -111,7 +79,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     public func loadKey() throws(VaultError) {
         let isUnproven = try lock.withShared { () throws(VaultError) in
             _ = try currentKey()
-            return state.isUnproven
+            return state.repair.isUnproven
         }
         guard isUnproven && !vault.isReadOnly else { return }
         do throws(VaultError) { try prove() } catch {
@@ -171,26 +139,18 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             if let header = overlay.header {
                 state.header = header.resolved(at: binding)
                 state.length = header.provisionalLength
-                state.isUnproven = header.length < state.length
-                // As if the header were in the backing file: the length that an older header gives the last block no
-                // longer counts.
-                state.writeback.inPlaceLength = header.length
+                state.repair.didShow(header)
+                state.durable.didShowHeader(confirming: header.length)
             }
-            state.writeback.journaledBlocks = overlay.journaledBlocks
-            state.writeback.holes = overlay.holes
-            state.writeback.pendingSize = max(
-                overlay.journaledBlocks.map { BlockGeometry.backingOffset(ofBlock: $0.key) + UInt64($0.value.count) }
-                    .max() ?? 0,
-                overlay.holes.ranges.last.map { BlockGeometry.backingOffset(ofBlock: $0.upperBound) } ?? 0)
-            state.writeback.modified = overlay.modified
-            state.writeback.change = overlay.changed.map { ($0, status.changed) }
+            state.journal.show(overlay.journaledBlocks, overlay.holes)
+            state.times.show(modified: overlay.modified, changed: overlay.changed, over: status.changed)
         }
     }
 
     /// Corrects the status of the backing file by what is not in that file yet: the length and the times. Needs `lock`.
     func show(_ status: inout FileStatus) {
         status.size = Int64(state.length)
-        status.modified = state.writeback.modified ?? state.header.shownTime(of: status.modified)
+        status.modified = state.times.modified ?? state.header.shownTime(of: status.modified)
         status.changed = shownChange(of: status)
     }
 }

@@ -61,8 +61,7 @@ extension Vault {
             guard header.generation != file.state.header.generation else { return file }
             guard binding.map(header.belongs) ?? (header.pending == nil) else { throw .system(.ESTALE) }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
-            file.state = File.State(
-                binding.map(header.resolved(at:)) ?? header, isNew: false, status, writable: file.state.writable)
+            file.state = FileState(binding.map(header.resolved(at:)) ?? header, isNew: false, status)
             return file
         }
     }
@@ -127,7 +126,7 @@ extension Vault {
             if ring.generation != generation { renames.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.writeHeaderInPlace()
-                file.state.writeback.createdIn = createdIn
+                file.state.names.didCreate(in: createdIn)
                 file.list()
             }
             do throws(VaultError) {

@@ -8,7 +8,7 @@ import Store
 extension File {
     /// The time of modification that stat(2) shows. Needs `lock`.
     func shownTime() throws(Errno) -> Timespec {
-        if let modified = state.writeback.modified { return modified }
+        if let modified = state.times.modified { return modified }
         return state.header.shownTime(of: try vault.store.status(of: descriptor).modified)
     }
 
@@ -32,7 +32,7 @@ extension File {
         var status = own
         show(&status)
         let shown = status.modified
-        let seen = [own.modified.seconds, state.writeback.inPlaceStamp, replaced?.seconds].compactMap { $0 }
+        let seen = [own.modified.seconds, state.durable.placed.stamp, replaced?.seconds].compactMap { $0 }
         let stamp = FileHeader.stamp(after: seen, now: Timespec.now.seconds)
         let before = (state.header.modified, state.header.stamp, state.header.changed, state.header.written)
         state.header.modified = FileTime(shown)
@@ -45,26 +45,26 @@ extension File {
             (state.header.modified, state.header.stamp, state.header.changed, state.header.written) = before
             throw error
         }
-        state.writeback.inPlaceStamp = stamp
+        state.durable.didStampHeader(stamp)
         do {
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
-            state.writeback.modified = nil
-            if own.linkCount == 1, state.writeback.currentProtection == nil, state.header.length == state.length {
+            state.times.show(modified: nil)
+            if own.linkCount == 1, state.names.currentProtection == nil, state.header.length == state.length {
                 vault.summarize(state.header, of: descriptor)
             }
         } catch {
             // The header is written. A file that shows the wrong time is better than one whose state in memory differs
             // from the disk. The checkpoint tries again.
-            state.writeback.modified = shown
-            state.writeback.isHeaderCurrent = false
+            state.times.show(modified: shown)
+            state.sync.needsHeader()
             list()
         }
     }
 
     /// Whether a header that is written to the backing file now would get a stamp that a copier cannot tell from the
     /// last one. If so, the caller checkpoints the file or writes the header to the journal. Needs `lock`.
-    var isStampSpent: Bool { FileHeader.isSpent(state.writeback.inPlaceStamp, now: Timespec.now.seconds) }
+    var isStampSpent: Bool { FileHeader.isSpent(state.durable.placed.stamp, now: Timespec.now.seconds) }
 
     /// Sets the times. The header gets the time of modification even if nothing else has changed: the backing file must
     /// not get a time that a copy may have seen with an older header.
@@ -78,24 +78,24 @@ extension File {
         }
         guard modified != .keep else { return }
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            let before = (state.writeback.modified, state.writeback.touched)
-            state.writeback.touched = .now
+            let before = state.times
+            state.times.didTouch(.now)
             switch modified {
             case .keep: break
-            case .now: state.writeback.modified = .now
-            case .at(let time): state.writeback.modified = time
+            case .now: state.times.show(modified: .now)
+            case .at(let time): state.times.show(modified: time)
             }
-            state.writeback.isSynced = false
+            state.sync.needsHeaderSync()
             do throws(VaultError) {
                 // Else the header is written when the file is closed.
-                if state.writeback.isJournaled, !keepsLengths.load(ordering: .relaxed) {
-                    state.writeback.isHeaderCurrent = false
+                if state.journal.hasRecords, !keepsLengths.load(ordering: .relaxed) {
+                    state.sync.needsHeader()
                 } else {
                     try writeHeader()
                 }
                 return true
             } catch {
-                (state.writeback.modified, state.writeback.touched) = before
+                state.times.takeBack(before)
                 throw error
             }
         }
@@ -103,10 +103,9 @@ extension File {
 
     /// Notes a modification of the contents. Needs `lock` exclusively.
     func noteModification() {
-        state.writeback.modified = .now
-        state.writeback.touched = state.writeback.modified
-        state.writeback.isSynced = false
-        state.writeback.isHeaderCurrent = false
+        state.times.didModify(.now)
+        state.sync.needsHeaderSync()
+        state.sync.needsHeader()
         list()
     }
 
@@ -125,9 +124,9 @@ extension File {
     /// As `touch`. Needs `lock` exclusively.
     func noteTouch() {
         let now = Timespec.now
-        state.writeback.touched = now
+        state.times.didTouch(now)
         guard state.header.hidesChange(now: FileTime(now)), !vault.isReadOnly else { return }
-        state.writeback.isHeaderCurrent = false
+        state.sync.needsHeader()
         list()
     }
 
@@ -138,8 +137,7 @@ extension File {
         let shown = shownChange(of: before)
         defer {
             if let after = try? vault.store.status(of: descriptor) {
-                state.writeback.change = (shown, after.changed)
-                state.writeback.touched = nil
+                state.times.keepChange(shown, over: after.changed)
             }
         }
         try body(before)
@@ -147,9 +145,9 @@ extension File {
 
     /// The time of change that stat(2) shows. Needs `lock`.
     func shownChange(of status: FileStatus) -> Timespec {
-        let kept = state.writeback.change.flatMap { $0.backing == status.changed ? $0.shown : nil }
+        let kept = state.times.change.flatMap { $0.backing == status.changed ? $0.shown : nil }
         let shown = kept ?? state.header.shownChange(of: status.changed)
-        return max(shown, state.writeback.touched ?? shown)
+        return max(shown, state.times.touched ?? shown)
     }
 }
 

@@ -48,7 +48,7 @@ extension File {
             if taken != move.protection, !bindings.isEmpty, !comesFirst,
                 taken.wrap.count + move.protection.wrap.count <= FileHeader.largestWrap
             {
-                state.writeback.currentProtection = move.protection
+                state.names.keepAtOldName(move.protection)
             }
             do throws(VaultError) {
                 try checkpointAlone(confirming: replaced != nil, isMoving: isRename, replacing: replaced) { header in
@@ -59,11 +59,11 @@ extension File {
             } catch {
                 // The header on disk may already hold the new binding. The next header that is written restores the old
                 // state.
-                state.writeback.currentProtection = nil
+                state.names.cancelProtection()
                 if state.header.bindings != move.bindings || state.header.protection != move.protection {
                     state.header.bindings = move.bindings
                     state.header.protection = move.protection
-                    state.writeback.isHeaderCurrent = false
+                    state.sync.needsHeader()
                     list()
                 }
                 throw error
@@ -93,7 +93,7 @@ extension File {
     /// Restores the header after a rename or link that failed.
     func cancelMove(_ move: Move) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            state.writeback.currentProtection = nil
+            state.names.cancelProtection()
             guard state.header.bindings != move.bindings || state.header.protection != move.protection else {
                 return true
             }
@@ -111,47 +111,44 @@ extension File {
         guard binding != newBinding else { return }
         // `beginMove` noted the change of a rename.
         if newBinding == nil { noteTouch() }
-        state.writeback.movedIn += folders
+        state.names.didLeave(binding, folders, of: state.header.bindings)
         list()
-        let left = (state.writeback.finalBindings ?? state.header.bindings).filter { $0 != binding }
-        if !left.isEmpty { state.writeback.finalBindings = left }
     }
 
     /// The bindings of the names that the file has, or gets by a rename or link under way.
-    var finalBindings: [NameBinding] { lock.withShared { state.writeback.finalBindings ?? state.header.bindings } }
+    var finalBindings: [NameBinding] {
+        lock.withShared { state.names.finalBindings ?? state.header.bindings }
+    }
 
     /// Records that a link has been made: the name is durable once its folder is.
     func noteName(in folder: Descriptor) {
         lock.withExclusive {
-            state.writeback.movedIn.append(folder)
+            state.names.didGain(in: folder)
             list()
         }
     }
 
     /// Drops the bindings that were left; the folders must be durable. Needs `lock` exclusively.
     func dropOldBindings() {
-        if let bindings = state.writeback.finalBindings { state.header.bindings = bindings }
-        state.writeback.finalBindings = nil
-        state.writeback.currentProtection = nil
-        state.writeback.movedIn = []
+        if let bindings = state.names.didFlushFolders() { state.header.bindings = bindings }
     }
 
     /// Flushes the folders of an earlier rename or link, before another one. Needs `lock` exclusively.
     func flushBindings() throws(VaultError) {
-        guard !state.writeback.movedIn.isEmpty else { return }
-        for folder in state.writeback.movedIn {
+        guard state.names.hasChanges else { return }
+        for folder in state.names.folders {
             try vault.flush(folder: folder)
         }
         dropOldBindings()
         // A thread that is flushing these folders now does not cover bindings that are left next.
-        state.writeback.round += 1
+        state.sync.beginRound()
     }
 
     /// Prepares the unlink of one of several names: the journal may know the file by that name.
     func checkpointBeforeUnlink() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             try flushBindings()
-            if state.writeback.isJournaled { try checkpointAlone(confirming: false) }
+            if state.journal.hasRecords { try checkpointAlone(confirming: false) }
         }
     }
 
@@ -163,7 +160,7 @@ extension File {
         // Only this function holds the locks of several files. Lock order: docs/ARCHITECTURE.md.
         guard let file = files.min(by: { $0.identity.inode < $1.identity.inode }) else { return try body() }
         try file.lock.withExclusive { () throws(VaultError) in
-            if file.state.writeback.isJournaled { try file.checkpointAlone(confirming: false) }
+            if file.state.journal.hasRecords { try file.checkpointAlone(confirming: false) }
             try withoutIntents(on: files.filter { $0 !== file }, body)
         }
     }
@@ -171,14 +168,16 @@ extension File {
     /// Puts a new file's header into the journal, before its folder is synced: a durable name must have a file.
     func commitCreate() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            guard state.writeback.durableGeneration == 0, !state.writeback.isJournaled else { return true }
+            guard state.durable.flushedGeneration == 0, !state.journal.hasRecords else {
+                return true
+            }
             try refuseAfterFailure()
             try journalHeader()
             return true
         }
     }
 
-    var createdIn: DirectoryIdentifier? { lock.withShared { state.writeback.createdIn } }
+    var createdIn: DirectoryIdentifier? { lock.withShared { state.names.createdIn } }
 }
 
 extension File {

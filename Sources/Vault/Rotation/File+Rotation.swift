@@ -12,16 +12,16 @@ extension File {
     func renewWrap() throws(VaultError) -> Bool {
         guard try lock.withShared({ () throws(VaultError) in try renewedProtection() }) != nil else { return false }
         // Flushes without the lock: eviction of keys waits for that lock.
-        if lock.withShared({ state.writeback.isJournaled || !state.writeback.movedIn.isEmpty }) {
+        if lock.withShared({ state.journal.hasRecords || state.names.hasChanges }) {
             try vault.checkpoint { vault.files.dirty([identity]) }
         }
         var isRenewed = false
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             // A header with two bindings has a wrap for each, and no old wrap may stay in it.
             try flushBindings()
-            guard state.writeback.currentProtection == nil else { throw .system(.EBUSY) }
+            guard state.names.currentProtection == nil else { throw .system(.EBUSY) }
             guard let protection = try renewedProtection() else { return true }
-            if state.writeback.isJournaled || isStampSpent {
+            if state.journal.hasRecords || isStampSpent {
                 // At once in the backing file: the journal's records have the old wrap.
                 try checkpointAlone(confirming: false) { $0.protection = protection }
             } else {

@@ -21,12 +21,12 @@ extension File {
         try copyIntoPlace()
         let hasLostSummary = try dropLongerSummary()
         let shown = try backing { () throws(Errno) in try shownTime() }
-        let hasData = confirming && (state.length != state.header.length || !state.writeback.isDataSynced)
-        let isConfirmed = all || hasData || state.writeback.isJournaled
+        let hasData = confirming && (state.length != state.header.length || !state.sync.isDataSynced)
+        let isConfirmed = all || hasData || state.journal.hasRecords
         if isConfirmed || hasLostSummary { try flush(dataOnly: !all && !hasLostSummary) }
         if isConfirmed {
             confirm(state.length)
-            state.writeback.isDataSynced = true
+            state.sync.didConfirmContents()
         }
         let before = state.header
         change(&state.header)
@@ -34,26 +34,26 @@ extension File {
             try writeCheckpointedHeader(replacing: replaced)
             // If the header were durable before its stamp, a copier would take it for the one before.
             try flush(dataOnly: isMoving)
-            state.writeback.truncation = .durable
+            state.durable.didFlushTruncation()
         } catch {
             // What is on disk now is unknown. The next reader finds the header as it was.
             let generation = state.header.generation
             state.header = before
             state.header.generation = generation
-            state.writeback.modified = shown
+            state.times.show(modified: shown)
             try? writeCheckpointedHeader()
             throw error
         }
-        state.writeback.isSynced = state.length == state.header.length && state.writeback.isDataSynced
-        try finishCheckpoint(state.writeback.inPlaceGeneration)
+        state.sync.didCheckpoint(isWhole: state.length == state.header.length)
+        try finishCheckpoint(state.durable.placed.generation)
     }
 
     /// Copies the blocks that lie in the journal into the backing file, once they are durable in the journal. Needs
     /// `lock` exclusively.
     func copyIntoPlace() throws(VaultError) {
         try writeTornInPlace()
-        guard !state.writeback.journaledBlocks.isEmpty || !state.writeback.holes.isEmpty else { return }
-        if state.writeback.isHeaderless { try journalMissingHeader() }
+        guard !state.journal.isEmpty else { return }
+        if state.journal.records == .headerless { try journalMissingHeader() }
         let file = try writable()
         try keepingChangeTime { (_) throws(VaultError) in try copyIntoPlace(of: file) }
     }
@@ -76,17 +76,17 @@ extension File {
         try backing { () throws(Errno) in
             let journal = try vault.openJournal()
             // Flushed first: a crash in the middle of the copying needs the records.
-            try journal.flush(upTo: state.writeback.sequence)
+            try journal.flush(upTo: state.journal.sequence)
             let modified = try shownTime()
             try punchHolesInPlace(in: file)
             try writeJournaledBlocksInPlace(of: journal, in: file)
-            state.writeback.modified = modified
+            state.times.show(modified: modified)
         }
     }
 
     /// Copies the blocks that lie in the journal, with one write for each run of adjacent blocks of the file.
     private func writeJournaledBlocksInPlace(of journal: Journal, in file: Descriptor) throws(Errno) {
-        let extents = state.writeback.journaledBlocks.sorted { $0.key < $1.key }
+        let extents = state.journal.blocks.sorted { $0.key < $1.key }
         let size = Int(BlockGeometry.storedBlockSize)
         var stored = [UInt8](repeating: 0, count: min(extents.count, Scratch.blocks) * size)
         var begin = 0
@@ -112,16 +112,13 @@ extension File {
     /// Writes the header on top of blocks that are all durable in place, or will never be confirmed. Once this header
     /// is durable, all records before it are dead. Needs `lock` exclusively.
     func writeCheckpointedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
-        state.writeback.durableEndSinceHeader = state.header.length
-        let generation = state.writeback.inPlaceGeneration
+        state.durable.willCheckpoint(confirming: state.header.length)
+        let generation = state.durable.placed.generation
         // Even if its time could not be set: no record so far fits the header that is in place now.
         defer {
-            if state.writeback.inPlaceGeneration != generation {
-                state.writeback.isJournaled = false
-                state.writeback.inPlaceSequence = state.writeback.sequence
-                state.writeback.journaledBlocks = [:]
-                state.writeback.holes = RangeSet()
-                state.writeback.round += 1
+            if state.durable.placed.generation != generation {
+                state.journal.didCheckpoint()
+                state.sync.beginRound()
             }
         }
         try writeStampedHeader(replacing: replaced)
@@ -130,29 +127,29 @@ extension File {
     /// Ends a checkpoint after the header of a generation was flushed: the file needs neither its records nor what lies
     /// behind its end. Needs `lock` exclusively.
     func finishCheckpoint(_ generation: UInt64) throws(VaultError) {
-        state.writeback.noteDurable(generation)
-        state.writeback.createdIn = nil
+        state.durable.didFlush(generation)
+        state.names.didFlushHeader()
         try backing { () throws(Errno) in
             // A rename of a folder above may have appended a record with another path, of which the file does not know.
-            try vault.openJournal().release(
-                identity, upTo: state.writeback.isJournaled ? state.writeback.inPlaceSequence : .max)
+            try vault.openJournal().release(identity, upTo: state.journal.releasable)
         }
         // If blocks below the durable end have gone into the journal during that flush, the durable end stays: if they
         // were written in place now, replay would put the journal's versions over them. The next checkpoint lowers it.
-        guard !state.writeback.isJournaled else { return }
-        state.writeback.durableEnd = state.writeback.durableEndSinceHeader
+        guard !state.journal.hasRecords else { return }
+        state.durable.lowerEnd()
         // A stale tail may be a part of the last block: the next writer, which has a key, looks at it.
-        if !state.hasStaleTail { try truncateBackingFile(isConfirmed: true) }
+        if !state.repair.hasStaleTail { try truncateBackingFile(isConfirmed: true) }
         unlistIfClean()
     }
 
     /// Takes the file off the dirty list if nothing of it waits for a checkpoint. Needs `lock` exclusively.
     func unlistIfClean() {
-        guard state.writeback.isListed, !state.writeback.isJournaled, state.writeback.movedIn.isEmpty,
-            state.header.length == state.length || state.isUnproven, state.writeback.isHeaderCurrent,
-            state.writeback.durableEnd <= state.length
+        guard state.sync.isListed, !state.journal.hasRecords, !state.names.hasChanges,
+            state.header.length == state.length || state.repair.isUnproven,
+            state.sync.isHeaderCurrent,
+            state.durable.end <= state.length
         else { return }
-        state.writeback.isListed = false
+        state.sync.didUnlist()
         vault.files.unlist(self)
     }
 
@@ -181,14 +178,14 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
             // Nothing is written to it here: a crash may undo the removal, and must find the file unharmed.
-            if status.linkCount == 0 && state.writeback.journaledBlocks.isEmpty && state.writeback.holes.isEmpty {
-                state.writeback.isRemoved = true
+            if status.linkCount == 0 && state.journal.isEmpty {
+                state.names.didFindNoName()
                 // That crash must find the records too, which may have more than the backing file.
-                let isKnown = state.writeback.isJournaled || !state.writeback.movedIn.isEmpty
-                if isKnown && !state.writeback.isRemovalDurable {
+                let isKnown = state.journal.hasRecords || state.names.hasChanges
+                if isKnown && state.names.removal != .durable {
                     return Checkpoint(
                         file: self, status: status, length: 0, generation: 0, round: 0, sequence: 0,
-                        folders: state.writeback.removedFrom.map { [$0] + state.writeback.movedIn } ?? [],
+                        folders: state.names.removedFrom.map { [$0] + state.names.folders } ?? [],
                         isRemoval: true,
                         needsSecondFlush: false)
                 }
@@ -199,9 +196,10 @@ extension File {
             let hasLostSummary = try dropLongerSummary()
             raiseDurableEnd()
             return Checkpoint(
-                file: self, status: status, length: state.length, generation: state.writeback.inPlaceGeneration,
-                round: state.writeback.round, sequence: state.writeback.sequence, folders: state.writeback.movedIn,
-                needsSecondFlush: state.writeback.isJournaled
+                file: self, status: status, length: state.length, generation: state.durable.placed.generation,
+                round: state.sync.round, sequence: state.journal.sequence,
+                folders: state.names.folders,
+                needsSecondFlush: state.journal.hasRecords
                     || UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length),
                 hasLostSummary: hasLostSummary)
         }
@@ -210,7 +208,7 @@ extension File {
     /// Ends the checkpoint of a file after it is durable that the file has lost its last name.
     func finishRemoval() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
-            state.writeback.isRemovalDurable = true
+            state.names.didFlushRemoval()
             dropOldBindings()
             try forgetRemoved()
         }
@@ -218,8 +216,8 @@ extension File {
 
     /// Forgets a file that is gone for good: nothing of it needs a checkpoint. Needs `lock` exclusively.
     private func forgetRemoved() throws(VaultError) {
-        state.writeback.isJournaled = false
-        state.writeback.isListed = false
+        state.journal.didRemove()
+        state.sync.didUnlist()
         try backing { () throws(Errno) in try vault.openJournal().release(identity, upTo: .max) }
         vault.files.unlist(self)
     }
@@ -237,32 +235,32 @@ extension File {
         try lock.withExclusive { () throws(VaultError) in
             // Another thread has checkpointed it since, or it was truncated: it is done, or the next checkpoint takes
             // it.
-            guard state.writeback.round == checkpoint.round else { return nil }
-            state.writeback.noteDurable(checkpoint.generation)
-            state.writeback.createdIn = nil
-            if state.writeback.sequence != checkpoint.sequence {
+            guard state.sync.round == checkpoint.round else { return nil }
+            state.durable.didFlush(checkpoint.generation)
+            state.names.didFlushHeader()
+            if state.journal.sequence != checkpoint.sequence {
                 // The file is written to all the time. What still has to be flushed is little.
                 try checkpointAlone()
                 return nil
             }
             confirm(checkpoint.length)
-            if !checkpoint.folders.isEmpty, state.writeback.movedIn.count == checkpoint.folders.count {
+            if !checkpoint.folders.isEmpty, state.names.folders.count == checkpoint.folders.count {
                 dropOldBindings()
             }
             try writeCheckpointedHeader()
             guard checkpoint.needsSecondFlush else {
-                state.writeback.durableEnd = state.writeback.durableEndSinceHeader
+                state.durable.lowerEnd()
                 unlistIfClean()
                 return nil
             }
             return CheckpointedHeader(
-                file: self, generation: state.writeback.inPlaceGeneration, round: state.writeback.round)
+                file: self, generation: state.durable.placed.generation, round: state.sync.round)
         }
     }
 
     func endCheckpoint(_ written: CheckpointedHeader) throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
-            guard state.writeback.round == written.round else { return }
+            guard state.sync.round == written.round else { return }
             try finishCheckpoint(written.generation)
         }
     }

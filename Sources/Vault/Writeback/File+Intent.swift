@@ -8,8 +8,8 @@ extension File {
     /// Makes sure that the journal has an intent of the file, on top of the header in the backing file; false for a
     /// file without a name. Needs `lock` exclusively, and room in the journal.
     func beginRecords() throws(VaultError) -> Bool {
-        if state.writeback.isRemoved { return false }
-        if state.writeback.isJournaled { return true }
+        if state.names.removal != .named { return false }
+        if state.journal.hasRecords { return true }
         // A crash must not find the file under another name than the one that the journal has.
         try flushBindings()
         try distinguishFromDuplicates()
@@ -24,7 +24,7 @@ extension File {
             case .removed: return false
             case .needsHeader:
                 try flush(dataOnly: false)
-                state.writeback.noteDurable(state.writeback.inPlaceGeneration)
+                state.durable.didFlush(state.durable.placed.generation)
             }
         }
     }
@@ -33,7 +33,8 @@ extension File {
     /// A copier that does not know of hard links makes several files of one, with one ID: after a crash, replay must
     /// not apply the records of one to another.
     private func distinguishFromDuplicates() throws(VaultError) {
-        guard state.writeback.mayHaveDuplicates, try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else {
+        guard state.journal.mayHaveDuplicates, try vault.backingStatus(of: .file(descriptor)).linkCount > 0
+        else {
             return
         }
         let before = state.header.generation
@@ -42,40 +43,40 @@ extension File {
             try writeStampedHeader()
             try flush(dataOnly: false)
         } catch {
-            state.header.generation = max(before, state.writeback.inPlaceGeneration)
+            state.header.generation = max(before, state.durable.placed.generation)
             throw error
         }
-        state.writeback.noteDurable(state.writeback.inPlaceGeneration)
-        state.writeback.mayHaveDuplicates = false
+        state.durable.didFlush(state.durable.placed.generation)
+        state.journal.didDistinguish()
     }
 
     /// Flushes the header before the journal names its generation. If the header is in the page cache alone, a crash
     /// leaves an older one, which no record fits.
     private func proveGeneration() throws(VaultError) {
-        guard state.writeback.isAssumedDurable else { return }
+        guard case .assumed = state.durable.flushed else { return }
         try flush(dataOnly: true)
-        state.writeback.noteDurable(state.writeback.inPlaceGeneration)
+        state.durable.didFlush(state.durable.placed.generation)
     }
 
     /// Makes it durable that the file has lost its last name, before it is written to without one. If a crash brought
     /// the name back, it would show what the file held before. Needs `lock` exclusively.
     func makeRemovalDurable() throws(VaultError) {
-        guard !state.writeback.isRemovalDurable else { return }
+        guard state.names.removal != .durable else { return }
         // No crash may bring back an earlier name either.
         try flushBindings()
-        if let folder = state.writeback.removedFrom {
+        if let folder = state.names.removedFrom {
             try vault.flush(folder: folder)
         } else {
             try vault.flushAll()
         }
-        state.writeback.isRemovalDurable = true
+        state.names.didFlushRemoval()
     }
 
     /// Notes that the file's last name has gone from a folder.
     func noteRemoval(from folder: Descriptor) {
         lock.withExclusive {
-            state.writeback.removedFrom = folder
-            state.writeback.touched = .now
+            state.names.didLoseLastName(from: folder)
+            state.times.didTouch(.now)
         }
     }
 
@@ -93,23 +94,23 @@ extension File {
             path = try vault.store.path(of: descriptor)
         } catch {
             guard error != .ENOENT else {
-                state.writeback.isRemoved = true
+                state.names.didFindNoName()
                 return .removed
             }
-            if state.writeback.durableGeneration == 0 { return .needsHeader }
+            if state.durable.flushedGeneration == 0 { return .needsHeader }
         }
         let journal = try vault.openJournal()
         // Listed before it has records: when a half is freed, a file that is not listed counts as checkpointed.
         list()
         let extent = try journal.append(
             Journal.Intent(
-                path: path, low: state.writeback.durableGeneration, high: state.writeback.inPlaceGeneration),
+                path: path, low: state.durable.flushedGeneration,
+                high: state.durable.placed.generation),
             of: identity)
-        if state.writeback.durableGeneration == 0 {
+        if state.durable.flushedGeneration == 0 {
             journal.noteCreate(of: identity)
         }
-        state.writeback.isJournaled = true
-        state.writeback.sequence = extent.sequence
+        state.journal.didAppendIntent(extent.sequence)
         return .made
     }
 }

@@ -37,22 +37,15 @@ extension File {
     /// Notes a change before it is made: from then on not all is durable. Needs `lock` exclusively.
     func noteChange() {
         forgetAccess()
-        state.writeback.isSynced = false
-        state.writeback.isDataSynced = false
-        state.writeback.changes += 1
-        state.writeback.isHeaderCurrent = false
-        // A store with a time resolution of one or two seconds shows a write near the stamp's second only by this.
-        let now = Timespec.now
-        let isStamped = (now.seconds - 2...now.seconds + 2).contains(state.writeback.inPlaceStamp)
-        if state.writeback.modified != nil || isStamped { state.writeback.modified = now }
-        state.writeback.touched = now
+        state.sync.willChange()
+        state.times.didWrite(.now, stamp: state.durable.placed.stamp)
         list()
     }
 
     /// Puts the file on the dirty list, so that the vault checkpoints it later. Needs `lock` exclusively.
     func list() {
-        guard !state.writeback.isListed else { return }
-        state.writeback.isListed = true
+        guard !state.sync.isListed else { return }
+        state.sync.didList()
         vault.files.list(self)
     }
 
@@ -67,10 +60,8 @@ extension File {
             let extent = try vault.openJournal().append(
                 JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), of: identity,
                 stored)
-            state.writeback.journaledBlocks[block] = extent
-            state.writeback.sequence = extent.sequence
-            state.writeback.modified = .now
-            state.writeback.isHeaderless = true
+            state.journal.didAppend(extent, asBlock: block)
+            state.times.show(modified: .now)
         }
     }
 
@@ -83,11 +74,10 @@ extension File {
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
             // If the write fails, a part of what was there may be gone, and the journal's older version must not take
             // the place of this one.
-            state.writeback.torn[block] = stored.array(0..<stored.byteCount)
-            state.writeback.journaledBlocks[block] = nil
-            state.writeback.holes.remove(contentsOf: block..<block + 1)
+            state.repair.keep(stored.array(0..<stored.byteCount), ofBlock: block)
+            state.journal.forget(block)
             try vault.store.write(stored, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: block)))
-            state.writeback.torn[block] = nil
+            state.repair.didWrite(block)
         } catch { throw .system(error) }
     }
 
@@ -108,13 +98,13 @@ extension File {
             let size = try vault.store.status(of: descriptor).size
             for block in blocks { try reserveSpace(for: block.range.count, ofBlock: block.number, in: file, of: size) }
         }
-        let before = state.writeback.modified
-        state.writeback.modified = .now
+        let before = state.times.modified
+        state.times.show(modified: .now)
         do throws(VaultError) {
             let extents = try appendWithHeader(blocks, of: scratch)
-            for (block, extent) in zip(blocks, extents) { state.writeback.journaledBlocks[block.number] = extent }
+            state.journal.didAppend(zip(blocks.map(\.number), extents))
         } catch {
-            state.writeback.modified = before
+            state.times.show(modified: before)
             throw error
         }
     }
@@ -163,10 +153,8 @@ extension File {
                 }
                 return (extents, unsafe add(header, bytes.span.bytes))
             }
-            state.writeback.sequence = last.sequence
-            state.writeback.toldLength = state.length
-            state.writeback.isHeaderCurrent = true
-            state.writeback.isHeaderless = false
+            state.journal.didAppendHeader(last.sequence)
+            state.sync.didWriteHeader(telling: state.length)
             return extents
         }
     }
@@ -198,7 +186,7 @@ extension File {
         for count: Int, ofBlock block: UInt64, in file: Descriptor, of size: Int64
     ) throws(Errno) {
         let offset = Int64(BlockGeometry.backingOffset(ofBlock: block))
-        if let extent = state.writeback.journaledBlocks[block], extent.count >= count { return }
+        if let extent = state.journal.blocks[block], extent.count >= count { return }
         guard block >= state.header.firstSparseBlock || size < offset + Int64(count) else { return }
         do throws(Errno) {
             try vault.store.allocate(file, mode: FALLOC_FL_KEEP_SIZE, offset: offset, length: Int64(count))

@@ -12,7 +12,7 @@ extension File {
         // After a failed flush, the blocks that the journal would copy may be gone from the page cache.
         try refuseAfterFailure()
         // A full disk may have stopped an earlier attempt: no header confirms an unproven file.
-        if lock.withShared({ state.isUnproven }) { try prove() }
+        if lock.withShared({ state.repair.isUnproven }) { try prove() }
         guard dataOnly else {
             // Most of it without the lock, so that other requests do not wait.
             if lock.withShared({ freshBlocks.count }) > Self.mostMirrored {
@@ -25,7 +25,7 @@ extension File {
         }
         while true {
             let (fresh, sequence) = lock.withShared {
-                (freshBlocks.count, state.writeback.isSynced ? state.writeback.sequence : nil)
+                (freshBlocks.count, state.sync.isSynced ? state.journal.sequence : nil)
             }
             if let sequence {
                 return try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) }
@@ -38,20 +38,22 @@ extension File {
     /// before the end of the flush, nothing that is found was acknowledged; after a later one all of the file is found,
     /// confirmed or not. Needs `lock` exclusively.
     private func flushFirst() throws(VaultError) -> Bool {
-        let writeback = state.writeback
-        guard writeback.durableGeneration == 0, !writeback.isJournaled, !writeback.isRemoved, writeback.durableEnd == 0,
-            writeback.torn.isEmpty, writeback.truncation == .durable, writeback.currentProtection == nil,
+        guard state.durable.flushedGeneration == 0, !state.journal.hasRecords,
+            state.names.removal == .named, state.durable.end == 0,
+            state.repair.torn.isEmpty, state.durable.truncation == .durable,
+            state.names.currentProtection == nil,
             state.header.length == 0,
-            state.length > 0, !state.hasStaleTail, !state.isUnproven, writeback.isHeaderCurrent || !isStampSpent
+            state.length > 0, !state.repair.hasStaleTail, !state.repair.isUnproven,
+            state.sync.isHeaderCurrent || !isStampSpent
         else { return false }
-        if !writeback.isHeaderCurrent { try writeStampedHeader() }
+        if !state.sync.isHeaderCurrent { try writeStampedHeader() }
         try flush(dataOnly: false)
-        state.writeback.noteDurable(state.writeback.inPlaceGeneration)
-        state.writeback.createdIn = nil
-        state.writeback.isDataSynced = true
+        state.durable.didFlush(state.durable.placed.generation)
+        state.names.didFlushHeader()
+        state.sync.didConfirm(.contents)
         raiseDurableEnd()
         try keepingChangeTime { (own) throws(VaultError) in try confirmHeaderInPlace(over: own) }
-        state.writeback.isSynced = true
+        state.sync.didConfirm(.all)
         unlistIfClean()
         return true
     }
@@ -69,20 +71,21 @@ extension File {
             }
         }
         vault.headerWrites.add(1, ordering: .releasing)
-        state.writeback.inPlaceLength = state.header.length
+        state.durable.didConfirmPlacedHeader(state.header.length)
         do throws(Errno) {
             try vault.store.setTimes(accessed: .keep, modified: .at(own.modified), of: descriptor)
         } catch {
             // The next checkpoint writes the header again, with its time.
-            state.writeback.modified = state.writeback.modified ?? state.header.shownTime(of: own.modified)
-            state.writeback.isHeaderCurrent = false
+            state.times.show(
+                modified: state.times.modified ?? state.header.shownTime(of: own.modified))
+            state.sync.needsHeader()
             return list()
         }
         if own.linkCount == 1 { vault.summarize(state.header, of: descriptor) }
     }
 
     /// The file has got or lost a name since its folders were last flushed.
-    public var hasFreshNames: Bool { lock.withShared { !state.writeback.movedIn.isEmpty } }
+    public var hasFreshNames: Bool { lock.withShared { state.names.hasChanges } }
 
     /// Up to so many blocks are copied into the journal and not flushed in place: one flush instead of two.
     static let mostMirrored = 32
@@ -97,9 +100,9 @@ extension File {
         guard first < end else { return [] }
         var fresh = RangeSet(first..<end)
         // As ranges: a hole may have too many blocks to look at each.
-        if !state.writeback.holes.isEmpty { fresh.subtract(state.writeback.holes) }
+        if !state.journal.holes.isEmpty { fresh.subtract(state.journal.holes) }
         for range in fresh.ranges {
-            for block in range where state.writeback.journaledBlocks[block] == nil {
+            for block in range where state.journal.blocks[block] == nil {
                 blocks.append(block)
                 if blocks.count > Self.mostMirrored { return blocks }
             }
@@ -119,10 +122,10 @@ extension File {
                 return true
             }
             // A header that is only in the backing file may not be durable.
-            let hasHeader = state.writeback.isJournaled && state.writeback.isHeaderCurrent
+            let hasHeader = state.journal.hasRecords && state.sync.isHeaderCurrent
             guard try beginRecords() else {
                 try makeRemovalDurable()
-                state.writeback.isSynced = true
+                state.sync.didConfirm(.all)
                 return true
             }
             // Blocks that were overwritten have their header behind them in the journal already.
@@ -132,10 +135,9 @@ extension File {
                     try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }
                 }
             }
-            state.writeback.isSynced = true
-            state.writeback.isDataSynced = true
-            if state.writeback.truncation == .unsynced { state.writeback.truncation = .synced }
-            sequence = state.writeback.sequence
+            state.sync.didConfirm(.all)
+            state.durable.didSyncTruncation()
+            sequence = state.journal.sequence
             return true
         }
         if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
@@ -148,38 +150,38 @@ extension File {
             try writeTornInPlace()
             raiseDurableEnd()
             return (
-                length: state.length, state.writeback.inPlaceGeneration, state.writeback.round, state.writeback.changes
+                length: state.length, state.durable.placed.generation, state.sync.round,
+                state.sync.changes
             )
         }
         try flush(dataOnly: true)
         var sequence: UInt64 = 0
         var isDone = true
         try withRoom(2 * Journal.roomForFile) { (_) throws(VaultError) in
-            guard state.writeback.round == before.2 else {
+            guard state.sync.round == before.2 else {
                 isDone = false
                 return true
             }
-            let (durable, isJournaled) = (state.writeback.durableGeneration, state.writeback.isJournaled)
-            if durable == 0 {
-                state.writeback.durableGeneration = before.1
+            let (durable, records) = (state.durable, state.journal.records)
+            if durable.flushedGeneration == 0 {
+                state.durable.didFlush(before.1)
                 // The journal must not say any more that it has all of the file.
-                state.writeback.isJournaled = false
+                state.journal.dropIntent()
             }
             do throws(VaultError) {
                 try confirming(before.length) { () throws(VaultError) in try journalHeader() }
             } catch {
                 // What was confirmed before still lies in the journal.
-                if isJournaled {
-                    state.writeback.durableGeneration = durable
-                    state.writeback.isJournaled = true
+                if records != .none {
+                    state.durable.forgetFlush(durable.flushed)
+                    state.journal.keepIntent(records)
                 }
                 throw error
             }
-            if state.writeback.isRemoved { try makeRemovalDurable() }
-            state.writeback.isSynced = state.writeback.changes == before.3
-            state.writeback.isDataSynced = state.writeback.isSynced
-            if state.writeback.truncation == .unsynced { state.writeback.truncation = .synced }
-            sequence = state.writeback.sequence
+            if state.names.removal != .named { try makeRemovalDurable() }
+            state.sync.didConfirm(state.sync.changes == before.3 ? .all : .notAll)
+            state.durable.didSyncTruncation()
+            sequence = state.journal.sequence
             return true
         }
         if isDone { try backing { () throws(Errno) in try vault.openJournal().flush(upTo: sequence) } }
@@ -189,8 +191,7 @@ extension File {
     /// Raises the durable end to the length: from now on nothing in the backing file is overwritten, so that a flush
     /// can confirm what is there.
     func raiseDurableEnd() {
-        state.writeback.durableEnd = max(state.writeback.durableEnd, state.length)
-        state.writeback.durableEndSinceHeader = max(state.writeback.durableEndSinceHeader, state.length)
+        state.durable.raise(to: state.length)
     }
 
     /// Confirms what is below `length` by the header that `body` writes, or not at all.
@@ -206,9 +207,8 @@ extension File {
     /// Raises the confirmed length. All below `length` is durable, or is in the journal before the header that will
     /// confirm it.
     func confirm(_ length: UInt64) {
-        guard !state.isUnproven else { return }
+        guard !state.repair.isUnproven else { return }
         state.header.length = max(state.header.length, length)
-        state.writeback.durableEnd = max(state.writeback.durableEnd, length)
-        state.writeback.durableEndSinceHeader = max(state.writeback.durableEndSinceHeader, length)
+        state.durable.raise(to: length)
     }
 }

@@ -33,7 +33,7 @@ final class CheckedContents: Sendable {
         firstSparseBlock = header.firstSparseBlock
         self.size = size
         self.isInJournal = isInJournal
-        journaledBlocks = isInJournal ? file.state.writeback.journaledBlocks.keys.sorted() : []
+        journaledBlocks = isInJournal ? file.state.journal.blocks.keys.sorted() : []
         self.spot = spot
     }
 

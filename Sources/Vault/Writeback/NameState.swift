@@ -1,0 +1,72 @@
+import Format
+import Posix
+
+/// Which names of a file are changing, and what must be durable before its header may say so.
+package struct NameState {
+    /// Whether the file has a name.
+    enum Removal {
+        case named
+        case removed
+        /// No crash brings the last name back.
+        case durable
+    }
+
+    /// Folders that must be durable before the header may forget the old bindings, and before the journal may know the
+    /// file by a new path.
+    private(set) var folders: [Descriptor] = []
+    /// The bindings that the header has after that; nil if they stay.
+    private(set) var finalBindings: [NameBinding]?
+    /// The class and the wrap at the old name, after a rename that took over another class.
+    private(set) var currentProtection: FileProtection?
+    /// The folder that the file was made in, until its header is durable.
+    private(set) var createdIn: DirectoryIdentifier?
+    private(set) var removal = Removal.named
+    /// The folder that its last name was in, if that is known.
+    private(set) var removedFrom: Descriptor?
+
+    var hasChanges: Bool { !folders.isEmpty }
+
+    // MARK: Gains and losses
+
+    mutating func didCreate(in folder: DirectoryIdentifier?) { createdIn = folder }
+
+    /// The header is durable, with the name that the file was made under.
+    mutating func didFlushHeader() { createdIn = nil }
+
+    /// The file has got a name in a folder.
+    mutating func didGain(in folder: Descriptor) { folders.append(folder) }
+
+    /// The file has lost the name `binding`, or has another one for it.
+    ///
+    /// - Parameter bindings: of the header.
+    mutating func didLeave(_ binding: NameBinding, _ folders: [Descriptor], of bindings: [NameBinding]) {
+        self.folders += folders
+        let left = (finalBindings ?? bindings).filter { $0 != binding }
+        if !left.isEmpty { finalBindings = left }
+    }
+
+    /// The next header has a new class for the new name, and keeps this one for the old name.
+    mutating func keepAtOldName(_ protection: FileProtection) { currentProtection = protection }
+
+    /// The rename that took over a class has not happened.
+    mutating func cancelProtection() { currentProtection = nil }
+
+    /// The folders are durable. Returns the bindings that the header has from now on; nil if they stay.
+    mutating func didFlushFolders() -> [NameBinding]? {
+        defer {
+            finalBindings = nil
+            currentProtection = nil
+            folders = []
+        }
+        return finalBindings
+    }
+
+    // MARK: The last name
+
+    mutating func didLoseLastName(from folder: Descriptor) { removedFrom = folder }
+
+    /// The file was found without a name.
+    mutating func didFindNoName() { if removal == .named { removal = .removed } }
+
+    mutating func didFlushRemoval() { removal = .durable }
+}
