@@ -24,7 +24,7 @@ from typing import Any
 sys.dont_write_bytecode = True
 
 from vectors.building import build_with_keys, compare
-from vectors.checks import (check_attributes, check_headers, check_journal, check_journal_vault,
+from vectors.checks import (check_attributes, check_headers, check_journal, check_journal_vault, check_pending,
                             check_refusals, check_summaries, check_vault)
 from vectors.claims import claim_vectors
 from vectors.example import worked_example
@@ -34,6 +34,7 @@ from vectors.journals import journal_vectors
 from vectors.keybags import keybag_vectors
 from vectors.parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors,
                            subkey_vectors, symlink_vectors, wrap_vectors, xattr_vectors)
+from vectors.pending import pending_vectors
 from vectors.sealing import TOOLS, VECTORS
 from vectors.sidecars import check_sidecars, sidecar_vectors
 from vectors.summaries import summary_vectors
@@ -43,7 +44,7 @@ FILES = {
     "base64url": base64_vectors, "blocks": block_vectors, "claims": claim_vectors,
     "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
-    "names": name_vectors, "recovery": recovery_vectors, "sidecars": sidecar_vectors, "subkeys": subkey_vectors,
+    "names": name_vectors, "pending": pending_vectors, "recovery": recovery_vectors, "sidecars": sidecar_vectors, "subkeys": subkey_vectors,
     "summaries": summary_vectors,
     "symlinks": symlink_vectors, "vault": vault_vectors, "wraps": wrap_vectors, "xattrs": xattr_vectors,
 }
@@ -73,6 +74,7 @@ def check() -> int:
     check_sidecars(failures)
     check_headers(failures)
     check_summaries(failures)
+    check_pending(failures)
     check_journal(failures)
     check_vault(failures)
     check_journal_vault(failures)

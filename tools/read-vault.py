@@ -358,6 +358,21 @@ def open_summary(keys: VolumeKeys, raw: bytes, binding: bytes, size: int, stamp:
                    divmod(modified, 10**9), divmod(changed, 10**9), divmod(written, 10**9))
 
 
+# Files: pending bindings -------------------------------------------------------------------------------------------
+
+
+def open_pending(keys: VolumeKeys, raw: bytes, file: bytes) -> tuple[int, list[bytes]]:
+    """The last generation whose header may lack the bindings, and the bindings."""
+    if len(raw) < 2 or raw[0] != 2:
+        refuse("pending bindings: another version")
+    count = raw[1]
+    if not 1 <= count <= 13 or len(raw) != 26 + 16 * count:
+        refuse(f"pending bindings: {count} in {len(raw)} bytes")
+    if not hmac.compare_digest(raw[-16:], hmac_sha256(keys.summaries, raw[:-16] + file)[:16]):
+        refuse("pending bindings: not of this file")
+    return int.from_bytes(raw[2:10], "little"), [raw[at:at + 16] for at in range(10, 10 + 16 * count, 16)]
+
+
 # Files: wrap algorithms --------------------------------------------------------------------------------------------
 
 
@@ -1489,7 +1504,18 @@ class Vault:
         """The header, and the protection that it gives the file under the name at which that was found."""
         with self.backing_file(entry) as backing:
             header = open_header(self.keys, backing.header())
+        if header.bindings and entry.binding not in header.bindings and self.has_pending(entry, header):
+            header.bindings.append(entry.binding)
         return header, header.at(entry.binding)
+
+    def has_pending(self, entry: Entry, header: FileHeader) -> bool:
+        """Whether a crash has kept from the header that it has this name."""
+        try:
+            raw = os.getxattr(entry.backing, SUMMARY, follow_symlinks=False)
+            generation, bindings = open_pending(self.keys, raw, header.file)
+        except (Refused, OSError):
+            return False
+        return header.pending is None and header.generation <= generation and entry.binding in bindings
 
     def contents(self, entry: Entry) -> Iterator[bytes]:
         header, protection = self.header(entry)

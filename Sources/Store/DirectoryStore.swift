@@ -4,10 +4,12 @@ public import Posix
 /// A store over a real folder.
 public final class DirectoryStore: Store {
     public let root: Descriptor
+    public let keepsMetadataOrder: Bool
 
     /// Opens the folder at a path; symbolic links in it are followed.
     public init(path: Path) throws(Errno) {
         root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
+        keepsMetadataOrder = MetadataOrder.isKept(in: root)
     }
 
     public func open(

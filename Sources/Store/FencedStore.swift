@@ -15,6 +15,7 @@ public final class FencedStore: Store {
     }
 
     public var root: Descriptor { store.root }
+    public var keepsMetadataOrder: Bool { store.keepsMetadataOrder }
 
     private func checkRead() throws(Errno) {
         if fence.isLost { throw .EIO }

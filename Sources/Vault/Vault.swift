@@ -47,6 +47,7 @@ public final class Vault: Sendable {
     let flushAllFailure = Mutex<Errno?>(nil)
     /// The errors of flushes of single folders, by the folders' inodes. Lock order: docs/ARCHITECTURE.md.
     let folderFailures = Mutex<[UInt64: Errno]>([:])
+    let flushedHeaders = FlushedHeaders()
     /// In a structure: if a mutex holds a bare closure, each access wraps it once more, until a call of it takes all of
     /// the stack.
     private struct CheckpointObserver: Sendable {

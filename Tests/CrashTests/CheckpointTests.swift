@@ -45,9 +45,10 @@ extension CrashTests {
             }
         }
 
-        @Test(arguments: 1...4) func othersActMeanwhile(seed: UInt64) throws {
+        @Test(arguments: 1...4, SimulatedDisk.Order.allCases)
+        func othersActMeanwhile(seed: UInt64, on order: SimulatedDisk.Order) throws {
             let acts = Acts()
-            let vault = try RecordedVault { InterceptingStore($0, hook: acts) }
+            let vault = try RecordedVault(on: order) { InterceptingStore($0, hook: acts) }
             let scene = try CheckpointScene(vault, seed: seed)
             try vault.synchronizeAll()
             for _ in 0..<80 {

@@ -7,8 +7,8 @@ import Testing
 extension CrashTests {
     /// Files are written to and synced.
     @Suite struct Contents {
-        @Test func appends() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func appends(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             let file = try vault.makeFile("log")
             try vault.synchronize()
             var random = SeededRandom(1)
@@ -19,8 +19,8 @@ extension CrashTests {
             try expectPromiseHolds("10,000 appends with fsync", vault)
         }
 
-        @Test func overwrites() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func overwrites(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(2)
             let file = try vault.makeFile("database")
             try vault.write(random.bytes(100_000), to: file, at: 0)
@@ -35,8 +35,8 @@ extension CrashTests {
             try expectPromiseHolds("random overwrites with fsync", vault)
         }
 
-        @Test func truncates() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func truncates(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(3)
             let contents = random.bytes(13_000)
             let file = try vault.makeFile("file")
@@ -55,8 +55,9 @@ extension CrashTests {
 
         /// Once a sync has confirmed a truncation, the truncated bytes do not come back behind a new length, though the
         /// disk may still have them.
-        @Test func truncatedBytesStayAway() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func truncatedBytesStayAway(on order: SimulatedDisk.Order) throws
+        {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(9)
             let file = try vault.makeFile("file")
             try vault.write(random.bytes(100), to: file, at: 0)
@@ -73,8 +74,8 @@ extension CrashTests {
         }
 
         /// Files that are never synced, among others that are.
-        @Test func anything() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func anything(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(4)
             let names = (0..<6).map { Name(bytes: "f\($0)".utf8)! }
             for name in names { _ = try vault.makeFile(name) }
@@ -105,8 +106,9 @@ extension CrashTests {
         }
 
         /// Holes in durable and in pending contents, overwritten, truncated and synced.
-        @Test(arguments: [6, 7]) func holes(seed: UInt64) throws {
-            let vault = try RecordedVault()
+        @Test(arguments: [6, 7], SimulatedDisk.Order.allCases)
+        func holes(seed: UInt64, on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(seed)
             let file = try vault.makeFile("file")
             try vault.write(random.bytes(60_000), to: file, at: 0)
@@ -130,8 +132,8 @@ extension CrashTests {
         }
 
         /// Larger than what the journal alone may hold of a file.
-        @Test func aLargeHole() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func aLargeHole(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(8)
             let file = try vault.makeFile("file")
             try vault.write(random.bytes(600_000), to: file, at: 0)

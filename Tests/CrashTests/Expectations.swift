@@ -7,12 +7,12 @@ func budget(_ ordinary: Int) -> Int {
     ProcessInfo.processInfo.environment["LATCHKEY_CRASH_STATES"].flatMap { Int($0) } ?? ordinary
 }
 
-/// Tries a workload's states in both models of a disk, and prints the counts, one line each.
+/// Tries a workload's states in the models of a disk that the vault was made for, and prints the counts, one line each.
 func expectPromiseHolds(
     _ workload: String, _ recorded: RecordedVault, states: Int = 240,
     sourceLocation: SourceLocation = #_sourceLocation
 ) throws {
-    for order in SimulatedDisk.Order.allCases {
+    for order in recorded.orders {
         let report = try Simulation(workload, order, budget: budget(states)).run(recorded)
         expectNone(report, workload, order, sourceLocation: sourceLocation)
     }

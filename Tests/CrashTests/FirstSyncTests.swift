@@ -9,8 +9,9 @@ extension CrashTests {
     /// ones.
     @Suite struct FirstSyncs {
         /// Each file is synced once, whole, and then overwritten, truncated, grown, renamed and checkpointed.
-        @Test(arguments: [11, 12]) func laterChanges(seed: UInt64) throws {
-            let vault = try RecordedVault()
+        @Test(arguments: [11, 12], SimulatedDisk.Order.allCases)
+        func laterChanges(seed: UInt64, on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(seed)
             for number in 0..<24 {
                 let name = Name(bytes: "file \(number)".utf8)!
@@ -51,7 +52,7 @@ extension CrashTests {
         /// The next session's overwrites are as safe, though no header that confirms the first sync may have reached
         /// the disk.
         @Test(arguments: SimulatedDisk.Order.allCases) func crashTwice(order: SimulatedDisk.Order) throws {
-            let vault = try RecordedVault()
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(13)
             for (number, count) in [1, 4096, 9000, 20_000].enumerated() {
                 let file = try vault.makeFile(Name(bytes: "file \(number)".utf8)!)

@@ -9,17 +9,17 @@ import Vault
 extension CrashTests {
     /// The backing store is full for a while, in the middle of an operation, and then the power is lost.
     @Suite struct FullDisk {
-        private func scene() throws -> (vault: RecordedVault, faults: FaultPlan) {
+        private func scene(_ order: SimulatedDisk.Order) throws -> (vault: RecordedVault, faults: FaultPlan) {
             var store: FaultInjectingStore!
-            let vault = try RecordedVault { recording in
+            let vault = try RecordedVault(on: order) { recording in
                 store = FaultInjectingStore(recording)
                 return store
             }
             return (vault, store.faults)
         }
 
-        @Test func inTheMiddle() throws {
-            let (vault, faults) = try scene()
+        @Test(arguments: SimulatedDisk.Order.allCases) func inTheMiddle(on order: SimulatedDisk.Order) throws {
+            let (vault, faults) = try scene(order)
             var random = SeededRandom(9)
             let folder = try vault.makeDirectory("folder")
             var files = try (0..<3).map { try vault.makeFile(Name(bytes: "f\($0)".utf8)!) }
@@ -62,8 +62,9 @@ extension CrashTests {
         }
 
         /// A much larger sync finds no room to confirm its bytes: what was synced before is still in the journal.
-        @Test func aConfirmationThatFails() throws {
-            let (vault, faults) = try scene()
+        @Test(arguments: SimulatedDisk.Order.allCases) func aConfirmationThatFails(on order: SimulatedDisk.Order) throws
+        {
+            let (vault, faults) = try scene(order)
             var random = SeededRandom(10)
             let other = try vault.makeFile("other")
             try vault.write(random.bytes(200_000), to: other, at: 0)

@@ -9,8 +9,8 @@ extension CrashTests {
     @Suite struct Names {
         private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
 
-        @Test func directoryTrees() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func directoryTrees(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             for tree in 0..<8 {
                 let top = try vault.makeDirectory(name("top\(tree)"))
                 try vault.synchronize()
@@ -29,8 +29,8 @@ extension CrashTests {
         }
 
         /// Files that are never synced, in directories that are.
-        @Test func unsyncedFiles() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func unsyncedFiles(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             let (one, two) = (try vault.makeDirectory("one"), try vault.makeDirectory("two"))
             try vault.synchronize()
             for turn in 0..<16 {
@@ -52,8 +52,8 @@ extension CrashTests {
 
         /// As editors save: a new file is synced and renamed over the old one. Every other time the directory is not
         /// synced.
-        @Test func atomicSaves() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func atomicSaves(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(5)
             let folder = try vault.makeDirectory("documents")
             let first = try vault.makeFile("letter", in: folder)
@@ -73,8 +73,10 @@ extension CrashTests {
         }
 
         /// The same over a class that was not set: the file was made in a directory of class A, and moved out of it.
-        @Test func atomicSavesOverAnInheritedClass() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func atomicSavesOverAnInheritedClass(
+            on order: SimulatedDisk.Order
+        ) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(7)
             let strict = try vault.makeDirectory("strict")
             try vault.setDefaultClass(.complete, of: strict)
@@ -100,8 +102,8 @@ extension CrashTests {
             try expectPromiseHolds("atomic saves over an inherited class", vault, states: 300)
         }
 
-        @Test func classChanges() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func classChanges(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(6)
             let files = try (0..<4).map { try vault.makeFile(name("f\($0)")) }
             for (index, file) in files.enumerated() where index > 0 {
@@ -121,8 +123,9 @@ extension CrashTests {
         }
 
         /// Files and directories exchange their names while the files are written to, synced or not.
-        @Test(arguments: 1...2 as ClosedRange<UInt64>) func exchanges(seed: UInt64) throws {
-            let vault = try RecordedVault()
+        @Test(arguments: 1...2 as ClosedRange<UInt64>, SimulatedDisk.Order.allCases)
+        func exchanges(seed: UInt64, on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(seed)
             let folders = [try vault.makeDirectory("one"), try vault.makeDirectory("two")]
             let long = name(String(repeating: "long name ", count: 20))
@@ -176,8 +179,8 @@ extension CrashTests {
 
         /// As programs publish files: a file without a name is written, synced and linked, and perhaps its folder is
         /// synced.
-        @Test func filesThatGetAName() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func filesThatGetAName(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(8)
             let folder = try vault.makeDirectory("folder")
             try vault.synchronize()
@@ -194,8 +197,8 @@ extension CrashTests {
             try expectPromiseHolds("files that get a name", vault)
         }
 
-        @Test func longNamesAndMoves() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func longNamesAndMoves(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(7)
             let one = try vault.makeDirectory("one")
             let two = try vault.makeDirectory("two")
@@ -229,8 +232,8 @@ extension CrashTests {
             try expectPromiseHolds("renames over long names", vault)
         }
 
-        @Test func directoriesMoveAndGo() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func directoriesMoveAndGo(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             let one = try vault.makeDirectory("one")
             let two = try vault.makeDirectory("two")
             try vault.synchronize()
@@ -255,8 +258,8 @@ extension CrashTests {
             try expectPromiseHolds("directories renamed and removed", vault)
         }
 
-        @Test func links() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func links(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             let folder = try vault.makeDirectory("folder")
             try vault.synchronize()
             for turn in 0..<10 {

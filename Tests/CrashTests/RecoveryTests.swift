@@ -8,7 +8,7 @@ extension CrashTests {
     /// Crashes while a vault is opened after a crash, and while it is closed.
     @Suite struct Recoveries {
         @Test(arguments: SimulatedDisk.Order.allCases) func crashAgainAndAgain(order: SimulatedDisk.Order) throws {
-            let vault = try BusyVault(acts: 120, seed: 23).recorded
+            let vault = try BusyVault(on: order, acts: 120, seed: 23).recorded
             let simulation = Simulation("crashes of the replay", order, budget: max(1, budget(400) / 20))
             let (first, later) = try simulation.run(vault, crashingRecoveries: 2, states: 6)
             expectNone(first, "a vault in use", order)
@@ -18,7 +18,7 @@ extension CrashTests {
 
         /// Truncated bytes do not come back while the journal is replayed, and stat(2) does not show the old length.
         @Test(arguments: SimulatedDisk.Order.allCases) func aTruncatedFile(order: SimulatedDisk.Order) throws {
-            let vault = try RecordedVault()
+            let vault = try RecordedVault(on: order)
             let file = try vault.makeFile("a")
             try vault.write([UInt8](repeating: 1, count: 100), to: file, at: 0)
             try vault.synchronizeAll()
@@ -31,8 +31,10 @@ extension CrashTests {
         }
 
         /// Sessions that end cleanly, or crash while they end or begin.
-        @Test func crashWhileAVaultIsClosed() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func crashWhileAVaultIsClosed(on order: SimulatedDisk.Order)
+            throws
+        {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(24)
             for session in 0..<8 {
                 let names = (0..<4).map { Name(bytes: "f\($0)".utf8)! }

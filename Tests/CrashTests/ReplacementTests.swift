@@ -11,8 +11,9 @@ extension CrashTests {
         private func name(_ text: String) -> Name { Name(bytes: text.utf8)! }
 
         /// The replaced file is in the journal and nowhere else.
-        @Test(arguments: [true, false]) func youngFiles(byFiles: Bool) throws {
-            let vault = try RecordedVault()
+        @Test(arguments: [true, false], SimulatedDisk.Order.allCases)
+        func youngFiles(byFiles: Bool, on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(31)
             let other = try vault.makeFile("other")
             try vault.synchronizeAll()
@@ -40,8 +41,8 @@ extension CrashTests {
         }
 
         /// The replaced file has grown in the journal alone, and the journal is reused before the folder is flushed.
-        @Test func grownFiles() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func grownFiles(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(32)
             let other = try vault.makeFile("other")
             try vault.write(random.bytes(200_000), to: other, at: 0)
@@ -63,8 +64,8 @@ extension CrashTests {
 
         /// A file that was moved and then lost its last name is still written to: a crash may bring back any of its
         /// names.
-        @Test func movedAndRemovedFiles() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func movedAndRemovedFiles(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(35)
             let (one, two) = (try vault.makeDirectory("one"), try vault.makeDirectory("two"))
             for turn in 0..<6 {
@@ -84,8 +85,8 @@ extension CrashTests {
     /// Daemons are killed, and the power is lost in the next session: the files are as in the page cache, which no disk
     /// has.
     @Suite struct KilledSessions {
-        @Test func namesOfTheOneBefore() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func namesOfTheOneBefore(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order)
             var random = SeededRandom(34)
             for turn in 0..<6 {
                 let names = ["a", "b", "c"].map { Name(bytes: "\($0)\(turn)".utf8)! }
@@ -111,8 +112,9 @@ extension CrashTests {
         }
 
         /// The disk may hold a removed file's name and nothing else of it.
-        @Test func removedBeforeACleanEnd() throws {
-            let vault = try RecordedVault()
+        @Test(arguments: SimulatedDisk.Order.allCases) func removedBeforeACleanEnd(on order: SimulatedDisk.Order) throws
+        {
+            let vault = try RecordedVault(on: order)
             for turn in 0..<6 {
                 let name = Name(bytes: "f\(turn)".utf8)!
                 let file = try vault.makeFile(name)

@@ -20,7 +20,8 @@ import Testing
         let moved = try test.vault.storedName("moved", in: test.root).name
         try test.store.rename(stored, in: test.store.root, to: moved, in: test.store.root)
         _ = try file.beginMove(
-            to: test.vault.binding(of: "other", in: test.root), taking: nil, replacing: nil, isRename: true)
+            to: test.vault.binding(of: "other", in: test.root), in: test.root.identifier, taking: nil,
+            replacing: nil, isRename: true)
 
         let recording = FaultInjectingStore(test.store)
         recording.faults.fail(nil, with: .EROFS, lasts: true)

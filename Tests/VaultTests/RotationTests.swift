@@ -87,7 +87,8 @@ import Testing
         try test.vault.synchronize()
         try rotate(test)
         let move = try file.beginMove(
-            to: test.vault.binding(of: "b", in: test.root), taking: nil, replacing: nil, isRename: true)
+            to: test.vault.binding(of: "b", in: test.root), in: test.root.identifier, taking: nil,
+            replacing: nil, isRename: true)
         #expect(try file.renewWrap())
         try file.cancelMove(move)
         #expect(try test.vault.renewed(file.header.protection, of: file.identifier) != nil)

@@ -216,7 +216,8 @@ extension File {
         let file = try test.create("a")
         let other = try test.create("b")
         _ = try other.beginMove(
-            to: test.vault.binding(of: "c", in: test.root), taking: nil, replacing: nil, isRename: true)
+            to: test.vault.binding(of: "c", in: test.root), in: test.root.identifier, taking: nil,
+            replacing: nil, isRename: true)
         let before = other.header
         #expect(throws: VaultError.system(.ESTALE)) {
             try test.vault.openFile("b", in: test.root, expecting: (file.identifier, file.identity.inode))

@@ -16,6 +16,7 @@ from .journals import journal_head, journal_vectors
 from .keybags import keybag_vectors
 from .parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors, wrap_vectors,
                     xattr_vectors)
+from .pending import pending_vectors
 from .sealing import CLASSES, DEVICE_KEY, KEYS, PASSCODE, TOOLS, V, VOLUME_KEY, algorithm_of, fmt, xattr
 from .summaries import summary_vectors
 from .vaults import vault_vectors
@@ -139,6 +140,17 @@ def check_summaries(failures: list[str]) -> None:
     for case in given["refused"]:
         if not refusal(fmt.open_summary, KEYS, case["summary"], case["place"], case["size"], case["stamp"]):
             failures.append(f"summaries: not refused: {case['why']}")
+
+
+def check_pending(failures: list[str]) -> None:
+    """Pending bindings say what they should, and others say nothing."""
+    given = pending_vectors()
+    for case in given["cases"]:
+        if fmt.open_pending(KEYS, case["value"], case["fileID"]) != (case["generation"], case["places"]):
+            failures.append(f"pending: {len(case['places'])} bindings")
+    for case in given["refused"]:
+        if not refusal(fmt.open_pending, KEYS, case["value"], case["fileID"]):
+            failures.append(f"pending: not refused: {case['why']}")
 
 
 def check_journal(failures: list[str]) -> None:

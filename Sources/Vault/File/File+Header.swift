@@ -54,6 +54,7 @@ extension File {
         state.durable.didPlaceHeader(
             confirming: state.header.length, generation: state.header.generation)
         state.sync.didWriteHeader(telling: state.length)
+        if state.names.currentProtection != nil { state.names.didPlaceMoving(state.durable.placed.generation) }
     }
 
     /// Writes the header as `state` has it. Of what stat(2) shows, only the time of change moves. Needs `lock`

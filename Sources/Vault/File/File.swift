@@ -54,6 +54,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     }
 
     deinit {
+        vault.flushedHeaders.note(state.durable, of: identity)
         if let sidecar = staleSidecar.withLock({ $0 }) { vault.sidecars.add(sidecar) }
     }
 

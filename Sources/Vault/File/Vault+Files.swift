@@ -18,10 +18,10 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         let writable = try openWritableBacking(stored.name, in: parent)
         let descriptor = if let writable { writable } else { try openBacking(stored.name, in: parent) }
-        let header = try readHeader(of: descriptor)
-        guard expected == nil || header.file == expected?.file else { throw .system(.ESTALE) }
+        let placed = try readHeader(of: descriptor)
+        guard expected == nil || placed.file == expected?.file else { throw .system(.ESTALE) }
         let binding = binding(of: name, in: parent)
-        guard header.belongs(at: binding) else {
+        guard let header = self.header(placed, of: descriptor, foundAt: binding) else {
             throw .damaged("the file here belongs to another name")
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
@@ -34,10 +34,17 @@ extension Vault {
         if expected != nil, self.headerWrites.load(ordering: .acquiring) == headerWrites {
             try checkSummary(of: descriptor, status, against: header, at: binding)
         }
-        let file = try register(
-            File(
-                vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
-                isNew: false, status: status), at: binding, since: headerWrites)
+        let fresh = File(
+            vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
+            isNew: false, status: status)
+        if flushedHeaders.hold(header.generation, of: fresh.identity) {
+            fresh.state.durable.didFlush(header.generation)
+        }
+        if placed.pending != nil { fresh.state.names.didPlaceMoving(placed.generation) }
+        let file = try register(fresh, at: binding, since: headerWrites)
+        if !placed.belongs(at: binding) {
+            file.lock.withExclusive { file.state.names.didMoveInOrder(placed.generation + 1) }
+        }
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
         // A crash came in the middle of a rename: the file belongs where it was found.
         let isBetween = header.pending != nil || (status.linkCount == 1 && header.bindings.count > 1)
@@ -57,9 +64,10 @@ extension Vault {
         try file.lock.withExclusive { () throws(VaultError) in
             let known = files.insert(file)
             guard known === file, self.headerWrites.load(ordering: .acquiring) != headerWrites else { return known }
-            let header = try readHeader(of: file.descriptor)
-            guard header.generation != file.state.header.generation else { return file }
-            guard binding.map(header.belongs) ?? (header.pending == nil) else { throw .system(.ESTALE) }
+            let placed = try readHeader(of: file.descriptor)
+            guard placed.generation != file.state.header.generation else { return file }
+            let header = binding.map { self.header(placed, of: file.descriptor, foundAt: $0) } ?? placed
+            guard let header, binding != nil || header.pending == nil else { throw .system(.ESTALE) }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
             file.state = FileState(binding.map(header.resolved(at:)) ?? header, isNew: false, status)
             return file

@@ -41,7 +41,8 @@ extension Vault {
         let new = try storedName(name, in: parent)
         let binding = binding(of: name, in: parent)
         try prepareSidecar(of: new, in: parent)
-        let move = try file.beginMove(to: binding, taking: nil, replacing: nil, isRename: true)
+        let move = try file.beginMove(
+            to: binding, in: parent.identifier, taking: nil, replacing: nil, isRename: true)
         do throws(VaultError) {
             try File.withoutIntents(on: [file]) { () throws(VaultError) in
                 try renameFresh(old.name, in: old.folder, to: new.name, in: parent.descriptor)

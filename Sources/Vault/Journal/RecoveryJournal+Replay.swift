@@ -214,7 +214,8 @@ extension RecoveryJournal {
                 try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
                 try vault.store.setTimes(
                     accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
-                if copied.linkCount == 1 { vault.summarize(header, of: file) }
+                // Until this header is durable, a crash may need the pending bindings.
+                if copied.linkCount == 1, !vault.hasPending(file) { vault.summarize(header, of: file) }
                 // After this the journal starts anew, so the header must be durable. So must its time: a copier would
                 // take a header without its stamp for the one before.
                 try vault.store.synchronize(file, dataOnly: false)

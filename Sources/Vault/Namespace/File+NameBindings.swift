@@ -2,8 +2,8 @@ import Format
 import Posix
 import Store
 
-// A file's name bindings. Before a file gets a new name, its header holds the new binding durably. The header drops the
-// old binding only when the folders are durable.
+// A file's name bindings. Before a file gets a new name, its header holds the new binding, durably or in an order that
+// is as good (`MoveWay`). The header drops the old binding only when the folders are durable.
 
 extension File {
     /// The header's fields before a rename or link, to restore them if that fails.
@@ -12,17 +12,17 @@ extension File {
         fileprivate let protection: FileProtection
     }
 
-    /// Prepares a rename or link to `binding`: adds it to the header, durably. With `protection`, the file takes that
-    /// class and mark, which count under the new name only.
+    /// Prepares a rename or link to `binding`: adds it to the header, so that no crash finds the file under a name that
+    /// it does not know. With `protection`, the file takes that class and mark, which count under the new name only.
     ///
     /// - Parameters:
+    ///   - folder: the directory of the new name.
     ///   - replaced: the time of modification of the backing file at the new name, nil if there is none. The rename
     ///     destroys durable contents, so all of this file must be durable first.
     ///   - isRename: the file leaves its current name.
     func beginMove(
-        to binding: NameBinding, taking protection: (class: ProtectionClass, isExplicit: Bool)?,
-        replacing replaced: Timespec?,
-        isRename: Bool
+        to binding: NameBinding, in folder: DirectoryIdentifier,
+        taking protection: (class: ProtectionClass, isExplicit: Bool)?, replacing replaced: Timespec?, isRename: Bool
     ) throws(VaultError) -> Move {
         var made: Move?
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
@@ -30,6 +30,14 @@ extension File {
             noteTouch()
             let move = Move(bindings: state.header.bindings, protection: state.header.protection)
             let bindings = Self.adding(binding, to: state.header.bindings)
+            let request = MoveRequest(
+                storeKeepsOrder: vault.store.keepsMetadataOrder && vault.traits.hasAttributes, isRename: isRename,
+                replaces: replaced != nil, takesProtection: protection != nil,
+                linkCount: UInt64(try vault.backingStatus(of: .file(descriptor)).linkCount), isStampSpent: isStampSpent)
+            if state.way(of: request) == .ordered, try moveInOrder(to: bindings, in: folder, replacing: replaced) {
+                made = move
+                return true
+            }
             var taken = state.header.protection
             if let protection {
                 // As for a change of class, the keys must be in the ring: a handle that holds the file key is not
@@ -72,6 +80,32 @@ extension File {
             return true
         }
         return made!
+    }
+
+    /// Writes the header with the new binding, and the pending bindings; false if the store does not take those.
+    private func moveInOrder(
+        to bindings: [NameBinding], in folder: DirectoryIdentifier, replacing replaced: Timespec?
+    ) throws(VaultError) -> Bool {
+        let before = state.header.bindings
+        state.header.bindings = bindings
+        var isSet = true
+        do throws(VaultError) {
+            try forget()
+            try writeStampedHeader(replacing: replaced) { () throws(VaultError) in
+                do throws(Errno) { try vault.setPending(state.header, of: descriptor) } catch { isSet = false }
+            }
+        } catch {
+            state.header.bindings = before
+            throw error
+        }
+        guard isSet else {
+            state.header.bindings = before
+            return false
+        }
+        state.names.didMoveInOrder(state.durable.placed.generation)
+        // No header need be on disk yet: a sync of the new folder puts one into the journal.
+        if state.durable.flushed == .none { state.names.didCreate(in: folder) }
+        return true
     }
 
     private static func adding(_ binding: NameBinding, to bindings: [NameBinding]) -> [NameBinding] {

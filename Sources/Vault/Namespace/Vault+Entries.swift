@@ -80,11 +80,8 @@ extension Vault {
             let descriptor = try openBacking(stored, in: parent)
             let opened = try backing { () throws(Errno) in try store.status(of: descriptor) }
             guard opened.inode == status.inode else { return nil }
-            let header = try readHeader(of: descriptor)
             let binding = binding(of: name, in: parent)
-            guard header.belongs(at: binding) else {
-                throw .damaged("the file here belongs to another name")
-            }
+            let header = try readHeader(of: descriptor, foundAt: binding)
             if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
                 status = try file.status(of: .entry(stored, in: parent.descriptor))
                 return status.inode == opened.inode ? FoundEntry(status: status, details: .file(file.header)) : nil
@@ -316,7 +313,8 @@ extension Vault {
         try prepareSidecar(of: new, in: newParent)
         if file == nil { try keepLongTarget(of: old.name, in: parent.descriptor) }
         let move = try file?.beginMove(
-            to: binding(of: newName, in: newParent), taking: nil, replacing: nil, isRename: false)
+            to: binding(of: newName, in: newParent), in: newParent.identifier, taking: nil, replacing: nil,
+            isRename: false)
         do throws(VaultError) {
             try backing { () throws(Errno) in
                 try store.link(old.name, in: parent.descriptor, to: new.name, in: newParent.descriptor)

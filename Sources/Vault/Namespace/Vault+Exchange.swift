@@ -87,7 +87,8 @@ extension Vault {
                 let binding = binding(of: other.name, in: other.parent)
                 switch one.moved {
                 case .file(let file):
-                    let move = try file.beginMove(to: binding, taking: nil, replacing: time ?? .now, isRename: true)
+                    let move = try file.beginMove(
+                        to: binding, in: other.parent.identifier, taking: nil, replacing: time ?? .now, isRename: true)
                     undone.append { try? file.cancelMove(move) }
                 case .directory(let directory):
                     try beginMove(of: directory, to: binding)

@@ -7,7 +7,7 @@ import Store
 
 extension Vault {
     /// Removes orphans of a crash from a directory when it is first opened after that crash: unsynced files and
-    /// directories, and temporary files.
+    /// directories, and temporary files. Files whose names are in their pending bindings alone get them in their headers.
     ///
     /// Removes only what was last changed in a session that did not end cleanly. Any other empty file was emptied by
     /// another program: it stays and is refused. Removes nothing that holds a byte of a file.
@@ -22,7 +22,7 @@ extension Vault {
             switch BackingName(entry.name.bytes) {
             case .entry, .longEntry:
                 switch orphan(entry.name, status, in: folder, windows) {
-                case nil: break
+                case nil: mend(entry.name, status, in: directory)
                 case .empty: try? removeOrphan(entry.name, status, in: folder)
                 case .recordless: try? store.rename(entry.name, in: folder, to: .lost(), in: folder, flags: 0)
                 }
@@ -32,6 +32,14 @@ extension Vault {
                 break
             }
         }
+    }
+
+    /// Opens a file that has pending bindings: `openFile` writes its header. Best effort: the bindings stay until then.
+    private func mend(_ stored: Name, _ status: FileStatus, in directory: Directory) {
+        guard status.kind == .regular, let file = try? openBacking(stored, in: directory), hasPending(file),
+            let name = plainName(of: stored, in: directory)
+        else { return }
+        _ = try? openFile(name, in: directory)
     }
 
     /// Whether an entry is an orphan to be hidden, in a vault that is only read.

@@ -43,7 +43,7 @@ extension Vault {
             let binding = binding(of: newName, in: newParent)
             let target = replaced == nil ? nil : try? store.status(of: new.name, in: newParent.descriptor)
             let move = try file.beginMove(
-                to: binding,
+                to: binding, in: newParent.identifier,
                 taking: protection(
                     for: file, at: newName, replacing: replaced,
                     sameDirectory: parent.identifier == newParent.identifier),

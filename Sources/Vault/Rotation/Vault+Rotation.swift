@@ -12,11 +12,13 @@ extension Vault {
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
         // An orphan without a header has no key.
         guard status.kind == .regular, try !isVoid(descriptor) else { return false }
-        let header = try readHeader(of: descriptor)
+        var header = try readHeader(of: descriptor)
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] { return try file.renewWrap() }
         if header.pending == nil, try renewed(header.protection, of: header.file) == nil { return false }
         let binding = binding(of: name, in: parent)
-        guard header.belongs(at: binding) else {
+        if let found = self.header(header, of: descriptor, foundAt: binding) {
+            header = found
+        } else {
             return try renewWrap(of: descriptor, header, at: nil, status, since: headerWrites)
         }
         if opened.isPinned {

@@ -23,7 +23,10 @@ extension File {
         let shown = try backing { () throws(Errno) in try shownTime() }
         let hasData = confirming && (state.length != state.header.length || !state.sync.isDataSynced)
         let isConfirmed = all || hasData || state.journal.hasRecords
-        if isConfirmed || hasLostSummary { try flush(dataOnly: !all && !hasLostSummary) }
+        if isConfirmed || hasLostSummary || state.needsPending {
+            try flush(dataOnly: !all && !hasLostSummary)
+            state.durable.didFlush(state.durable.placed.generation)
+        }
         if isConfirmed {
             confirm(state.length)
             state.sync.didConfirmContents()
@@ -61,6 +64,7 @@ extension File {
     /// Removes a summary that tells of a longer file, and says whether the removal must be made durable. Needs `lock`
     /// exclusively.
     private func dropLongerSummary() throws(VaultError) -> Bool {
+        if state.needsPending { return false }
         // Usually nothing has been truncated, and this is all that it costs.
         let size = try backing { () throws(Errno) in try vault.store.status(of: descriptor).size }
         guard UInt64(size) > BlockGeometry.backingSize(forLength: state.length) else { return false }
@@ -117,7 +121,7 @@ extension File {
         // Even if its time could not be set: no record so far fits the header that is in place now.
         defer {
             if state.durable.placed.generation != generation {
-                state.journal.didCheckpoint()
+                state.journal.didCheckpoint(state.durable.placed.generation)
                 state.sync.beginRound()
             }
         }

@@ -81,7 +81,7 @@ extension File {
             state.sync.needsHeader()
             return list()
         }
-        if own.linkCount == 1 { vault.summarize(state.header, of: descriptor) }
+        if own.linkCount == 1, !state.needsPending { vault.summarize(state.header, of: descriptor) }
     }
 
     /// The file has got or lost a name since its folders were last flushed.

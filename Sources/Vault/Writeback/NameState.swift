@@ -20,6 +20,11 @@ package struct NameState {
     private(set) var currentProtection: FileProtection?
     /// The folder that the file was made in, until its header is durable.
     private(set) var createdIn: DirectoryIdentifier?
+    /// The first generation whose header has the file's name; 0 if each header on disk has it. Until that header is
+    /// flushed, the file's pending bindings have the name.
+    private(set) var pendingUntil: UInt64 = 0
+    /// The last generation whose header had another class for the new name; 0 if none had.
+    private(set) var lastMoving: UInt64 = 0
     private(set) var removal = Removal.named
     /// The folder that its last name was in, if that is known.
     private(set) var removedFrom: Descriptor?
@@ -47,6 +52,12 @@ package struct NameState {
 
     /// The next header has a new class for the new name, and keeps this one for the old name.
     mutating func keepAtOldName(_ protection: FileProtection) { currentProtection = protection }
+
+    /// The name was set in order: the header of this generation has it and may not be on disk.
+    mutating func didMoveInOrder(_ generation: UInt64) { pendingUntil = max(pendingUntil, generation) }
+
+    /// A header of this generation was written that gives the file one class at the old name and one at the new.
+    mutating func didPlaceMoving(_ generation: UInt64) { lastMoving = max(lastMoving, generation) }
 
     /// The rename that took over a class has not happened.
     mutating func cancelProtection() { currentProtection = nil }

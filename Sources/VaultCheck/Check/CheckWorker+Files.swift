@@ -19,7 +19,7 @@ extension CheckWorker {
             guard status.kind == .regular else { throw .system(.EAGAIN) }
             let size = UInt64(status.size)
             let head = try readHead(of: descriptor, size)
-            let header: FileHeader
+            var header: FileHeader
             do throws(VaultError) {
                 header = try vault.header(from: unsafe UnsafeRawBufferPointer(rebasing: scratch.stored[..<head]).bytes)
             } catch {
@@ -30,7 +30,9 @@ extension CheckWorker {
             }
             let overlay = vault.overlay(of: header, inode: status.inode)
             let binding = vault.binding(of: spot.name!, in: folder.directory)
-            guard header.belongs(at: binding) else {
+            if let found = vault.header(header, of: descriptor, foundAt: binding) {
+                header = found
+            } else {
                 return damage(.binding, "the file here belongs to another name or folder", at: spot)
             }
             check.sight(header.file)

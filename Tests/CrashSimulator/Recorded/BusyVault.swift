@@ -11,9 +11,11 @@ public struct BusyVault {
     private let folder: RecordedVault.Folder
     private var number = 0
 
-    /// - Parameter acts: the number of changes.
-    public init(acts: Int, seed: UInt64) throws {
-        recorded = try RecordedVault()
+    /// - Parameters:
+    ///   - order: as for `RecordedVault`.
+    ///   - acts: the number of changes.
+    public init(on order: SimulatedDisk.Order? = nil, acts: Int, seed: UInt64) throws {
+        recorded = try RecordedVault(on: order)
         random = SeededRandom(seed)
         folder = try recorded.makeDirectory("shared")
         try makeUnchangedFiles()

@@ -18,6 +18,8 @@ public final class RecordedVault {
     public private(set) var root: Folder
     private let rootProtection: Protection
     private let top: any Store
+    /// The disks that the vault was made for.
+    public let orders: [SimulatedDisk.Order]
 
     public struct Folder {
         public let directory: Directory
@@ -30,11 +32,18 @@ public final class RecordedVault {
         public let inode: RecordedInode
     }
 
-    /// - Parameter wrap: wraps the recording store in one that fails.
-    public init(wrapping wrap: (RecordingStore) -> any Store = { $0 }) throws {
+    /// - Parameters:
+    ///   - order: the disk that the vault is told that it has; if nil, it is told of none that keeps an order, which
+    ///     holds for both.
+    ///   - wrap: wraps the recording store in one that fails.
+    public init(
+        on order: SimulatedDisk.Order? = nil, wrapping wrap: (RecordingStore) -> any Store = { $0 }
+    ) throws {
+        orders = order.map { [$0] } ?? SimulatedDisk.Order.allCases
         folder = try StateFolder()
         keys = try VaultKeys(in: folder)
-        store = try RecordingStore(DirectoryStore(path: Path(folder.path)))
+        store = try RecordingStore(
+            DirectoryStore(path: Path(folder.path)), keepsMetadataOrder: order == .ordered)
         top = wrap(store)
         vault = keys.vault(over: top)
         let directory = try vault.openRoot()

@@ -16,12 +16,15 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
     public let base: any Store
     public let hook: Hook
 
-    public init(_ base: any Store, hook: Hook) {
+    public init(_ base: any Store, hook: Hook, keepsMetadataOrder: Bool? = nil) {
         self.base = base
         self.hook = hook
+        self.keepsMetadataOrder = keepsMetadataOrder ?? base.keepsMetadataOrder
     }
 
     public var root: Descriptor { base.root }
+    /// What the vault is told; at first what the base says.
+    public let keepsMetadataOrder: Bool
 
     private func change(_ change: Change<Descriptor>) throws(Errno) {
         try hook.intercept(.change(change), on: base) { () throws(Errno) in try base.apply(change) }

@@ -1,0 +1,51 @@
+import Format
+
+/// How a file gets another name, so that no crash leaves it under a name that it does not know.
+enum MoveWay {
+    /// The header with the new binding is flushed before the name changes.
+    case flushed
+    /// The header with the new binding and the file's pending bindings are written, and not flushed. The store keeps
+    /// the order of changes of metadata: if the new name is on disk, so are the pending bindings.
+    case ordered
+}
+
+/// What a rename asks of a file.
+struct MoveRequest {
+    /// The store keeps the order of changes of metadata, and takes extended attributes.
+    let storeKeepsOrder: Bool
+    /// The file leaves the name that it has; otherwise it gets one more.
+    let isRename: Bool
+    /// The new name is another file's, which the rename destroys.
+    let replaces: Bool
+    /// The file takes over a class.
+    let takesProtection: Bool
+    let linkCount: UInt64
+    /// A header that is written now gets no stamp that a copier can tell from the last one.
+    let isStampSpent: Bool
+}
+
+extension FileState {
+    /// How to make the move. Keeps: whatever name a crash leaves, the header on disk or the pending bindings have it;
+    /// and what a crash leaves at a name that was another file's is that file or all of this one.
+    func way(of move: MoveRequest) -> MoveWay {
+        guard move.storeKeepsOrder, move.isRename, !move.isStampSpent else { return .flushed }
+        // Replay finds a file by its name. The last header that made records dead must be on disk before that changes.
+        guard !journal.hasRecords, durable.flushedGeneration >= journal.deadSince else { return .flushed }
+        // With several links, a crash may find the file at a link that its header has, and lose the pending bindings.
+        guard move.linkCount == 1, !header.bindings.isEmpty else { return .flushed }
+        // Pending bindings tell of no class: no header with two of them may be on disk.
+        guard !move.takesProtection, names.currentProtection == nil,
+            names.lastMoving == 0 || durable.flushedGeneration > names.lastMoving
+        else { return .flushed }
+        return move.replaces && !isWholeOnDisk ? .flushed : .ordered
+    }
+
+    /// A crash leaves all that was written, in place.
+    private var isWholeOnDisk: Bool {
+        durable.flushed == .flushed(durable.placed.generation) && sync.isDataSynced && header.length == length
+            && sync.toldLength == length && repair.torn.isEmpty && !repair.isUnproven
+    }
+
+    /// A crash may leave a header that lacks the file's name: its pending bindings must stay.
+    var needsPending: Bool { names.pendingUntil > durable.flushedGeneration }
+}
