@@ -44,7 +44,8 @@ FILES = {
     "base64url": base64_vectors, "blocks": block_vectors, "claims": claim_vectors,
     "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
-    "names": name_vectors, "pending": pending_vectors, "recovery": recovery_vectors, "sidecars": sidecar_vectors, "subkeys": subkey_vectors,
+    "names": name_vectors, "pending": pending_vectors, "recovery": recovery_vectors,
+    "sidecars": sidecar_vectors, "subkeys": subkey_vectors,
     "summaries": summary_vectors,
     "symlinks": symlink_vectors, "vault": vault_vectors, "wraps": wrap_vectors, "xattrs": xattr_vectors,
 }

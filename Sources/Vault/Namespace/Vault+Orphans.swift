@@ -7,7 +7,7 @@ import Store
 
 extension Vault {
     /// Removes orphans of a crash from a directory when it is first opened after that crash: unsynced files and
-    /// directories, and temporary files. Files whose names are in their pending bindings alone get them in their headers.
+    /// directories, and temporary files. A file whose name is in its pending bindings alone gets it in its header.
     ///
     /// Removes only what was last changed in a session that did not end cleanly. Any other empty file was emptied by
     /// another program: it stays and is refused. Removes nothing that holds a byte of a file.

@@ -2,8 +2,8 @@ import Format
 
 /// What a crash may find in the backing file, and what it must find unharmed there.
 ///
-/// Invariants: a header that a crash may find confirms nothing beyond `end`; nothing below `end` is overwritten in place
-/// except by a checkpoint; `endSinceHeader` is at most `end`.
+/// Invariants: a header that a crash may find confirms nothing beyond `end`; only a checkpoint overwrites in place what
+/// is below `end`; `endSinceHeader` is at most `end`.
 package struct DurableState {
     /// The header that was last written to the backing file.
     struct PlacedHeader {

@@ -26,8 +26,8 @@ package struct JournaledState {
     private(set) var sequence: UInt64 = 0
     /// The sequence number of the last record that the placed header has made dead.
     private(set) var deadSequence: UInt64 = 0
-    /// The generation of that header; 0 if the file had no records. Until it is flushed, a crash needs the records, which
-    /// know the file by the name that it has.
+    /// The generation of that header; 0 if the file had no records. Until it is flushed, a crash needs the records,
+    /// which know the file by the name that it has.
     private(set) var deadSince: UInt64 = 0
     /// Duplicates may exist: other files with this ID, and a generation that the journal takes for one of this file.
     private(set) var mayHaveDuplicates: Bool

@@ -26,7 +26,7 @@ package struct ShownTimes {
     /// Something else than the contents changes.
     mutating func didTouch(_ now: Timespec) { touched = now }
 
-    /// From now on stat(2) shows this time of modification; with nil, the one that the backing file and its header tell.
+    /// From now on stat(2) shows this time of modification; with nil, what the backing file and its header tell.
     mutating func show(modified time: Timespec?) { modified = time }
 
     /// The backing file was changed in a way that stat(2) must not show.

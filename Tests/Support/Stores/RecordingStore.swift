@@ -9,7 +9,7 @@ public typealias RecordingStore = InterceptingStore<Recorder>
 extension InterceptingStore where Hook == Recorder {
     /// Reads the whole store: the record begins with what makes its contents over an empty folder, and a flush.
     ///
-    /// - Parameter keepsMetadataOrder: what the vault is told. If it is true, only an ordered disk has what it promises.
+    /// - Parameter keepsMetadataOrder: what the vault is told. If true, only an ordered disk holds what it promises.
     public convenience init(_ base: any Store, keepsMetadataOrder: Bool = false) throws(Errno) {
         self.init(base, hook: try Recorder(base), keepsMetadataOrder: keepsMetadataOrder)
     }
