@@ -40,10 +40,9 @@ extension Vault {
         if flushedHeaders.hold(header.generation, of: fresh.identity) {
             fresh.state.durable.didFlush(header.generation)
         }
-        if placed.pending != nil { fresh.state.names.didPlaceMoving(placed.generation) }
         let file = try register(fresh, at: binding, since: headerWrites)
-        if !placed.belongs(at: binding) {
-            file.lock.withExclusive { file.state.names.didMoveInOrder(placed.generation + 1) }
+        if placed.pending != nil || !placed.belongs(at: binding) {
+            file.lock.withExclusive { file.state.names.didFindInterrupted(placed, at: binding, now: file.state.header) }
         }
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
         // A crash came in the middle of a rename: the file belongs where it was found.

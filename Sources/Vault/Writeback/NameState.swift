@@ -56,6 +56,16 @@ package struct NameState {
     /// The name was set in order: the header of this generation has it and may not be on disk.
     mutating func didMoveInOrder(_ generation: UInt64) { pendingUntil = max(pendingUntil, generation) }
 
+    /// The file was found after a crash in the middle of a rename.
+    ///
+    /// - Parameters:
+    ///   - placed: the header on disk, or an earlier one.
+    ///   - header: the present one.
+    mutating func didFindInterrupted(_ placed: FileHeader, at binding: NameBinding, now header: FileHeader) {
+        if placed.pending != nil { didPlaceMoving(header.generation) }
+        if !placed.belongs(at: binding) { didMoveInOrder(header.generation + 1) }
+    }
+
     /// A header of this generation was written that gives the file one class at the old name and one at the new.
     mutating func didPlaceMoving(_ generation: UInt64) { lastMoving = max(lastMoving, generation) }
 
