@@ -7,9 +7,11 @@ public final class DirectoryStore: Store {
     public let keepsMetadataOrder: Bool
 
     /// Opens the folder at a path; symbolic links in it are followed.
-    public init(path: Path) throws(Errno) {
+    ///
+    /// - Parameter keepsMetadataOrder: if nil, the system is asked.
+    public init(path: Path, keepsMetadataOrder: Bool? = nil) throws(Errno) {
         root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
-        keepsMetadataOrder = MetadataOrder.isKept(in: root)
+        self.keepsMetadataOrder = keepsMetadataOrder ?? MetadataOrder.isKept(in: root)
     }
 
     public func open(

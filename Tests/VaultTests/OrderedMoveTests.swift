@@ -92,6 +92,31 @@ import Testing
         #expect(try flushes { try test.rename("again", to: "last") } == 0)
     }
 
+    /// The same, when nothing has the file open any more.
+    @Test func aClosedFileThatHasTakenOverAClass() throws {
+        let test = try vault()
+        try test.create("saved").setClass(.complete)
+        try saveClosed(test)
+        try test.rename("new", to: "saved")
+        // Its header with one class is written, and not flushed.
+        try test.vault.checkpoint()
+        #expect(try flushes { try test.rename("saved", to: "again") } > 0)
+        try test.vault.checkpoint()
+        try test.vault.checkpoint()
+        #expect(test.vault.isCheckpointed)
+        #expect(try flushes { try test.rename("again", to: "last") } == 0)
+    }
+
+    /// A new file moves to another folder: a sync of either folder must find its header.
+    @Test func aFileThatWasNeverSyncedAndLeavesItsFolder() throws {
+        let test = try vault()
+        let folder = try test.makeDirectory("folder")
+        try test.create("one").write([1], at: 0)
+        try test.create("two").write([1], at: 0)
+        #expect(try flushes { try test.rename("one", to: "still here") } == 0)
+        #expect(try flushes { try test.rename("two", to: "two", newParent: folder) } > 0)
+    }
+
     /// Replay finds a file by its name: what makes its records dead must be on the disk before that changes.
     @Test func aCheckpointThatIsNotFlushed() throws {
         let test = try vault()
@@ -160,6 +185,19 @@ import Testing
         try vault.checkpoint()
         try file.synchronize(dataOnly: false)
         #expect(try file.descriptor.attribute(FileSummary.attribute).count == FileSummary.byteCount)
+    }
+
+    /// The header that gets the name is not on disk yet when the file is opened again.
+    @Test func theNameStaysUntilTheHeaderIsFlushed() throws {
+        let test = try lostHeader()
+        let (vault, root) = try test.afterDeath()
+        _ = try vault.openFile("new", in: root)
+        let file = try vault.openFile("new", in: root)
+        try file.setTimes(accessed: .keep, modified: .at(Timespec(seconds: 1, nanoseconds: 0)))
+        try file.setClass(.complete)
+        #expect(vault.hasPending(file.descriptor))
+        try vault.checkpoint()
+        #expect(!vault.hasPending(file.descriptor))
     }
 
     /// No other bindings give a file a name.

@@ -32,9 +32,9 @@ extension File {
             let bindings = Self.adding(binding, to: state.header.bindings)
             let request = MoveRequest(
                 storeKeepsOrder: vault.store.keepsMetadataOrder && vault.traits.hasAttributes, isRename: isRename,
-                replaces: replaced != nil, takesProtection: protection != nil,
+                replaces: replaced != nil, folder: folder, bindings: bindings, takesProtection: protection != nil,
                 linkCount: UInt64(try vault.backingStatus(of: .file(descriptor)).linkCount), isStampSpent: isStampSpent)
-            if state.way(of: request) == .ordered, try moveInOrder(to: bindings, in: folder, replacing: replaced) {
+            if state.way(of: request) == .ordered, try moveInOrder(to: bindings, replacing: replaced) {
                 made = move
                 return true
             }
@@ -84,7 +84,7 @@ extension File {
 
     /// Writes the header with the new binding, and the pending bindings; false if the store does not take those.
     private func moveInOrder(
-        to bindings: [NameBinding], in folder: DirectoryIdentifier, replacing replaced: Timespec?
+        to bindings: [NameBinding], replacing replaced: Timespec?
     ) throws(VaultError) -> Bool {
         let before = state.header.bindings
         state.header.bindings = bindings
@@ -103,8 +103,6 @@ extension File {
             return false
         }
         state.names.didMoveInOrder(state.durable.placed.generation)
-        // No header need be on disk yet: a sync of the new folder puts one into the journal.
-        if state.durable.flushed == .none { state.names.didCreate(in: folder) }
         return true
     }
 
@@ -135,6 +133,7 @@ extension File {
                 header.bindings = move.bindings
                 header.protection = move.protection
             }
+            list()
             return true
         }
     }
@@ -219,6 +218,10 @@ extension File {
     /// for a file of several links.
     func stay(at binding: NameBinding?) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
+            // Another thread has done it, and renames the file by now.
+            guard !state.names.hasChanges, binding.map(state.header.belongs) ?? true else { return true }
+            // Until a flush, this `File` knows what a crash may leave of the header.
+            list()
             try changeHeader { header in
                 guard let binding, !header.bindings.isEmpty else { return }
                 header.bindings = [binding]

@@ -151,7 +151,7 @@ extension File {
         guard state.sync.isListed, !state.journal.hasRecords, !state.names.hasChanges,
             state.header.length == state.length || state.repair.isUnproven,
             state.sync.isHeaderCurrent,
-            state.durable.end <= state.length
+            state.durable.end <= state.length, !state.remembersHeaders
         else { return }
         state.sync.didUnlist()
         vault.files.unlist(self)

@@ -17,6 +17,10 @@ struct MoveRequest {
     let isRename: Bool
     /// The new name is another file's, which the rename destroys.
     let replaces: Bool
+    /// The directory of the new name.
+    let folder: DirectoryIdentifier
+    /// The bindings that the header will have; none for a file of too many links.
+    let bindings: [NameBinding]
     /// The file takes over a class.
     let takesProtection: Bool
     let linkCount: UInt64
@@ -32,10 +36,12 @@ extension FileState {
         // Replay finds a file by its name. The last header that made records dead must be on disk before that changes.
         guard !journal.hasRecords, durable.flushedGeneration >= journal.deadSince else { return .flushed }
         // With several links, a crash may find the file at a link that its header has, and lose the pending bindings.
-        guard move.linkCount == 1, !header.bindings.isEmpty else { return .flushed }
+        guard move.linkCount == 1, !header.bindings.isEmpty, !move.bindings.isEmpty else { return .flushed }
+        // A sync of the folder in which the file was made puts its header into the journal: it must not miss the file.
+        guard durable.flushed != .none || names.createdIn == move.folder else { return .flushed }
         // Pending bindings tell of no class: no header with two of them may be on disk.
         guard !move.takesProtection, names.currentProtection == nil,
-            names.lastMoving == 0 || durable.flushedGeneration > names.lastMoving
+            !hasMovingHeader
         else { return .flushed }
         return move.replaces && !isWholeOnDisk ? .flushed : .ordered
     }
@@ -48,4 +54,10 @@ extension FileState {
 
     /// A crash may leave a header that lacks the file's name: its pending bindings must stay.
     var needsPending: Bool { names.pendingUntil > durable.flushedGeneration }
+
+    /// A crash may leave a header with two classes.
+    private var hasMovingHeader: Bool { names.lastMoving != 0 && durable.flushedGeneration <= names.lastMoving }
+
+    /// What a crash may leave of the header is known to this state alone: it must not be forgotten before a flush.
+    var remembersHeaders: Bool { needsPending || hasMovingHeader }
 }

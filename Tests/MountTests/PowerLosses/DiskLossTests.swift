@@ -129,6 +129,45 @@ extension MountTests.PowerLosses {
             }
         }
 
+        /// A new name reaches the disk before the header that has it: the file's pending bindings have it too.
+        @Test func aRenameThatTheHeaderDoesNotShow() throws {
+            let (vault, disk) = try Self.vault()
+            try withMount(vault) { mount in
+                try shell("seq 1000 > old; seq 500 > saved; sync old saved .", in: mount.path)
+            }
+            try run("sync", ["-f", disk.path]).succeeded()
+            let mount = try MountedVault(vault)
+            // The last sync makes the disk's metadata durable, and no header.
+            try shell("seq 2000 > saved.new; sync saved.new; mv saved.new saved; mv old new", in: mount.path)
+            try shell("echo > beside; sync beside", in: disk.path)
+            try disk.losePower(under: mount.daemon) {
+            } end: {
+                mount.kill()
+                mount.detach()
+            }
+            #expect(try Self.pendingCount(disk) == 2)
+            try withMount(vault) { mount in
+                #expect(try shell("ls", in: mount.path).text.split(separator: "\n") == ["new", "saved"])
+                try shell("seq 1000 | cmp - new; seq 2000 | cmp - saved", in: mount.path)
+            }
+            #expect(try Self.pendingCount(disk) == 0)
+        }
+
+        /// Without a journal, ext4 keeps no order of metadata.
+        @Test(arguments: [true, false]) func renamesByOrder(hasJournal: Bool) throws {
+            let (vault, disk) = try Self.vault(options: hasJournal ? [] : ["-O", "^has_journal"])
+            try withMount(vault) { mount in
+                try shell("seq 1000 > old; sync old .; mv old new", in: mount.path)
+                #expect(try Self.pendingCount(disk) == (hasJournal ? 1 : 0))
+            }
+        }
+
+        /// How many files in the disk have pending bindings.
+        private static func pendingCount(_ disk: LoopDisk) throws -> Int {
+            let values = try shell("getfattr -R -h -e hex -n user.lk . 2> /dev/null || true", in: disk.path).text
+            return values.split(separator: "\n").count { $0.hasPrefix("user.lk=0x02") }
+        }
+
         /// A crash undoes a removal just before it, and with it the use of the freed space.
         @Test func aFullDiskDoesNotStopTheMount() throws {
             let (vault, disk) = try Self.vault()
@@ -151,8 +190,8 @@ extension MountTests.PowerLosses {
             }
         }
 
-        private static func vault() throws -> (Vault, LoopDisk) {
-            let disk = try LoopDisk()
+        private static func vault(options: [String] = []) throws -> (Vault, LoopDisk) {
+            let disk = try LoopDisk(options: options)
             let folder = try TemporaryFolder()
             let vault = try Vault(in: folder, at: disk.path)
             try run("sync", [disk.path]).succeeded()
