@@ -31,6 +31,7 @@ final class RecoveryCrashes {
         let store = try RecordingStore(DirectoryStore(path: Path(folder.path)))
         do {
             let opened = try keys.open(in: store)
+            defer { opened.vault.abandon() }
             _ = Observation(of: opened.vault, root: opened.root)
         } catch { return [Violation(.closed, "\(error)")] }
         recoveries += 1

@@ -53,6 +53,8 @@ public final class VaultKeys: Sendable {
     ) rethrows -> [Violation] {
         let opened: (vault: Vault, root: Directory)
         do { opened = try open(folder) } catch { return [Violation(.closed, "\(error)")] }
+        // A vault that is not closed keeps, for ever, the files that are not checkpointed, and their keys.
+        defer { opened.vault.abandon() }
         let observation = Observation(of: opened.vault, root: opened.root)
         let violations = try check(observation)
         guard let seed, violations.isEmpty, observation.violations.isEmpty else { return violations }
@@ -61,9 +63,9 @@ public final class VaultKeys: Sendable {
             // As if the daemon had been killed at this moment.
             let copy = try StateFolder()
             try copy.hold(contentsOf: folder)
-            // A vault that is not closed keeps, for ever, the files that are not checkpointed, and their keys.
             try opened.vault.close()
             let next = try open(copy)
+            defer { next.vault.abandon() }
             return use.violations + use.violations(in: Observation(of: next.vault, root: next.root))
         } catch { return use.violations + [Violation(.stuck, "next time: \(error)")] }
     }
