@@ -4,14 +4,14 @@ public import Posix
 /// A store over a real folder.
 public final class DirectoryStore: Store {
     public let root: Descriptor
-    public let keepsMetadataOrder: Bool
+    public let orderedDevice: UInt64?
 
     /// Opens the folder at a path; symbolic links in it are followed.
     ///
-    /// - Parameter keepsMetadataOrder: if nil, the system is asked.
-    public init(path: Path, keepsMetadataOrder: Bool? = nil) throws(Errno) {
+    /// - Parameter looksForOrder: if false, no device counts as ordered.
+    public init(path: Path, looksForOrder: Bool = true) throws(Errno) {
         root = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY)
-        self.keepsMetadataOrder = keepsMetadataOrder ?? MetadataOrder.isKept(in: root)
+        orderedDevice = looksForOrder ? MetadataOrder.device(of: root) : nil
     }
 
     public func open(

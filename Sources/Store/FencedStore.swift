@@ -15,7 +15,7 @@ public final class FencedStore: Store {
     }
 
     public var root: Descriptor { store.root }
-    public var keepsMetadataOrder: Bool { store.keepsMetadataOrder }
+    public var orderedDevice: UInt64? { store.orderedDevice }
 
     private func checkRead() throws(Errno) {
         if fence.isLost { throw .EIO }

@@ -1,18 +1,19 @@
 import Glibc
 import Posix
 
-/// Whether a file system brings changes of metadata to the disk in their order.
+/// The device of a file system that brings changes of metadata to the disk in their order.
 ///
 /// ext4 with a journal and XFS commit them in the order in which they were made. Btrfs does not always: fsync(2) of one
-/// file can log a name of another file without the attributes of that file. What is not known counts as unordered.
+/// file can log a name of another file without the attributes of that file. What is not known, and each error,
+/// counts as unordered: then renames are flushed.
 enum MetadataOrder {
     /// Source: Documentation/ABI/testing/sysfs-fs-ext4 and sysfs-fs-xfs in the kernel, sysfs(5).
-    static func isKept(in folder: Descriptor) -> Bool {
-        guard let status = try? folder.status(), let device = name(ofDevice: status.device) else { return false }
+    static func device(of folder: Descriptor) -> UInt64? {
+        guard let device = try? folder.status().device, let name = name(ofDevice: device) else { return nil }
         // The journal's process; without a journal this is a word.
-        if let journal = contents(of: "/sys/fs/ext4/\(device)/journal_task") { return Int(journal) != nil }
+        if let journal = contents(of: "/sys/fs/ext4/\(name)/journal_task") { return Int(journal) == nil ? nil : device }
         // XFS always has a log.
-        return (try? Descriptor.open(path: Path("/sys/fs/xfs/\(device)"), O_PATH | O_DIRECTORY)) != nil
+        return (try? Descriptor.open(path: Path("/sys/fs/xfs/\(name)"), O_PATH | O_DIRECTORY)) == nil ? nil : device
     }
 
     private static func name(ofDevice device: UInt64) -> String? {

@@ -13,9 +13,10 @@ public protocol Store: AnyObject, Sendable {
     /// The folder itself, open for reading.
     var root: Descriptor { get }
 
-    /// Whether changes of names and attributes reach the disk in the order in which they were made. False if that is
-    /// not known. Of the contents of files this says nothing.
-    var keepsMetadataOrder: Bool { get }
+    /// The device on which changes of names and attributes reach the disk in the order in which they were made; nil if
+    /// none is known. Files of other devices, mounted on a folder of the store, may have no order. Of the contents of
+    /// files this says nothing.
+    var orderedDevice: UInt64? { get }
 
     /// `flags` are O_*; O_CLOEXEC and O_NOFOLLOW are added.
     func open(_ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32) throws(Errno) -> Descriptor

@@ -33,7 +33,7 @@ final class TestVault: Sendable {
         folder = try TemporaryFolder()
         path = try folder.makeFolder("vault")
         // Else the calls that are counted and failed would differ from machine to machine.
-        store = try wrap(try DirectoryStore(path: Path(path), keepsMetadataOrder: false))
+        store = try wrap(try DirectoryStore(path: Path(path), looksForOrder: false))
         bundle = try Bundle.generated()
         let volume = VolumeIdentifier([UInt8](1...16))
         let keys = try VolumeKeys(volumeKey: try bundle.volumeKey(), volume: volume)

@@ -17,7 +17,7 @@ public final class BoundedStore: Store {
     private let base: any Store
     private let calls: StoreCalls
     public let root: Descriptor
-    public let keepsMetadataOrder: Bool
+    public let orderedDevice: UInt64?
 
     /// As many calls can hang at once before another has to wait for a thread: twice as many as request threads.
     public static let usualThreads = 32
@@ -26,7 +26,7 @@ public final class BoundedStore: Store {
     public init(_ base: any Store, threads: Int = usualThreads) throws(Errno) {
         self.base = base
         root = base.root
-        keepsMetadataOrder = base.keepsMetadataOrder
+        orderedDevice = base.orderedDevice
         calls = try StoreCalls(threads: threads)
     }
 

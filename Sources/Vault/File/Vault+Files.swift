@@ -21,7 +21,7 @@ extension Vault {
         let placed = try readHeader(of: descriptor)
         guard expected == nil || placed.file == expected?.file else { throw .system(.ESTALE) }
         let binding = binding(of: name, in: parent)
-        guard let header = self.header(placed, of: descriptor, foundAt: binding) else {
+        guard let header = try self.header(placed, of: descriptor, foundAt: binding) else {
             throw .damaged("the file here belongs to another name")
         }
         guard header.features.canWrite || isReadOnly else { throw .system(.EROFS) }
@@ -40,15 +40,14 @@ extension Vault {
         if flushedHeaders.hold(header.generation, of: fresh.identity) {
             fresh.state.durable.didFlush(header.generation)
         }
+        fresh.state.names.didFind(placed, at: binding, isOnlyLink: status.linkCount == 1)
         let file = try register(fresh, at: binding, since: headerWrites)
-        if placed.pending != nil || !placed.belongs(at: binding) {
-            file.lock.withExclusive { file.state.names.didFindInterrupted(placed, at: binding, now: file.state.header) }
-        }
         if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
         // A crash came in the middle of a rename: the file belongs where it was found.
-        let isBetween = header.pending != nil || (status.linkCount == 1 && header.bindings.count > 1)
-        if isBetween && !isReadOnly && status.linkCount == 1 { try shareSidecar(of: file) }
-        if isBetween && !isReadOnly { try file.stay(at: status.linkCount == 1 ? binding : nil) }
+        if !isReadOnly, file.lock.withShared({ file.state.names.isInterrupted }) {
+            if status.linkCount == 1 { try shareSidecar(of: file) }
+            try file.stay(at: status.linkCount == 1 ? binding : nil)
+        }
         return file
     }
 
@@ -65,10 +64,17 @@ extension Vault {
             guard known === file, self.headerWrites.load(ordering: .acquiring) != headerWrites else { return known }
             let placed = try readHeader(of: file.descriptor)
             guard placed.generation != file.state.header.generation else { return file }
-            let header = binding.map { self.header(placed, of: file.descriptor, foundAt: $0) } ?? placed
-            guard let header, binding != nil || header.pending == nil else { throw .system(.ESTALE) }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
-            file.state = FileState(binding.map(header.resolved(at:)) ?? header, isNew: false, status)
+            guard let binding else {
+                guard placed.pending == nil else { throw .system(.ESTALE) }
+                file.state = FileState(placed, isNew: false, status)
+                return file
+            }
+            guard let header = try self.header(placed, of: file.descriptor, foundAt: binding) else {
+                throw .system(.ESTALE)
+            }
+            file.state = FileState(header.resolved(at: binding), isNew: false, status)
+            file.state.names.didFind(placed, at: binding, isOnlyLink: status.linkCount == 1)
             return file
         }
     }

@@ -202,6 +202,8 @@ extension RecoveryJournal {
         let old = try Self.read(FileHeader.byteCount, at: 0, of: file, vault)
         let hasLostSummary = try vault.dropSummary(
             of: file, ifLongerThan: max(effect.header.length, effect.header.provisionalLength))
+        // Until the new header is durable, a crash may need them. What is unknown stays.
+        let hasPending = (try? vault.hasPending(file)) ?? true
         try backing { () throws(Errno) in
             try vault.store.synchronize(file, dataOnly: !hasLostSummary)
             // Stamped only now: the journal cannot know which times a copy has seen here since.
@@ -214,8 +216,7 @@ extension RecoveryJournal {
                 try unsafe vault.store.write(header.signed(vault.keys).span.bytes, to: file, at: 0)
                 try vault.store.setTimes(
                     accessed: .keep, modified: .at(Timespec(seconds: header.stamp, nanoseconds: 0)), of: file)
-                // Until this header is durable, a crash may need the pending bindings.
-                if copied.linkCount == 1, !vault.hasPending(file) { vault.summarize(header, of: file) }
+                if copied.linkCount == 1, !hasPending { vault.summarize(header, of: file) }
                 // After this the journal starts anew, so the header must be durable. So must its time: a copier would
                 // take a header without its stamp for the one before.
                 try vault.store.synchronize(file, dataOnly: false)

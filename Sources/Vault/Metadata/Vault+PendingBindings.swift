@@ -11,7 +11,7 @@ extension Vault {
     /// - Throws: `damaged` if the file belongs to another name.
     func readHeader(of descriptor: Descriptor, foundAt binding: NameBinding) throws(VaultError) -> FileHeader {
         let header = try readHeader(of: descriptor)
-        guard let found = self.header(header, of: descriptor, foundAt: binding) else {
+        guard let found = try self.header(header, of: descriptor, foundAt: binding) else {
             throw .damaged("the file here belongs to another name")
         }
         return found
@@ -19,9 +19,11 @@ extension Vault {
 
     /// The header of a file that was found at a name, with the binding of that name; nil if the file does not belong
     /// there.
-    package func header(_ header: FileHeader, of descriptor: Descriptor, foundAt binding: NameBinding) -> FileHeader? {
+    package func header(
+        _ header: FileHeader, of descriptor: Descriptor, foundAt binding: NameBinding
+    ) throws(VaultError) -> FileHeader? {
         if header.belongs(at: binding) { return header }
-        guard traits.hasAttributes, header.pending == nil, let value = try? pendingValue(of: descriptor),
+        guard header.pending == nil, let value = try attributeValue(of: descriptor),
             let pending = try? unsafe PendingBindings(decoding: value.span.bytes), pending.hold(binding, for: header)
         else { return nil }
         let tag = unsafe value.span.bytes.extracting(value.count - FileSummary.tagByteCount..<value.count)
@@ -33,8 +35,18 @@ extension Vault {
         return found
     }
 
-    private func pendingValue(of descriptor: Descriptor) throws(Errno) -> [UInt8] {
-        try store.attribute(FileSummary.attribute, of: descriptor)
+    /// The attribute that holds a file's summary or its pending bindings; nil if it has none. An attribute that cannot
+    /// be read is an error: without it, the file could be taken for one that belongs elsewhere.
+    private func attributeValue(of descriptor: Descriptor) throws(VaultError) -> [UInt8]? {
+        guard traits.hasAttributes else { return nil }
+        do throws(VaultError) {
+            return try withOwnerPermissions(0o400, of: .file(descriptor)) { () throws(VaultError) in
+                try backing { () throws(Errno) in try store.attribute(FileSummary.attribute, of: descriptor) }
+            }
+        } catch {
+            guard error == .system(.ENODATA) || error == .system(.EOPNOTSUPP) else { throw error }
+            return nil
+        }
     }
 
     /// Stores the bindings of a header that was written and not flushed, in place of the file's summary.
@@ -47,8 +59,8 @@ extension Vault {
     }
 
     /// Whether the file's attribute has pending bindings in place of a summary. Their MAC is not checked.
-    func hasPending(_ descriptor: Descriptor) -> Bool {
-        guard let value = try? pendingValue(of: descriptor) else { return false }
+    func hasPending(_ descriptor: Descriptor) throws(VaultError) -> Bool {
+        guard let value = try attributeValue(of: descriptor) else { return false }
         return (try? unsafe PendingBindings(decoding: value.span.bytes)) != nil
     }
 }

@@ -79,10 +79,9 @@ extension Vault {
     /// crash between the two lets stat(2) show the old length until the file is opened.
     func dropSummary(of file: Descriptor, ifLongerThan length: UInt64) throws(VaultError) -> Bool {
         let size = try backing { () throws(Errno) in try store.status(of: file).size }
-        guard traits.hasAttributes, UInt64(size) > BlockGeometry.backingSize(forLength: length), !hasPending(file)
-        else {
-            return false
-        }
+        guard traits.hasAttributes, UInt64(size) > BlockGeometry.backingSize(forLength: length),
+            try !hasPending(file)
+        else { return false }
         do throws(Errno) { try store.removeAttribute(FileSummary.attribute, of: file) } catch {
             // An ordinary user's file may not be writable any more. Then the old summary stays until the file is
             // opened.

@@ -30,11 +30,8 @@ extension File {
             noteTouch()
             let move = Move(bindings: state.header.bindings, protection: state.header.protection)
             let bindings = Self.adding(binding, to: state.header.bindings)
-            let request = MoveRequest(
-                storeKeepsOrder: vault.store.keepsMetadataOrder && vault.traits.hasAttributes, isRename: isRename,
-                replaces: replaced != nil, folder: folder, bindings: bindings, takesProtection: protection != nil,
-                linkCount: UInt64(try vault.backingStatus(of: .file(descriptor)).linkCount), isStampSpent: isStampSpent)
-            if state.way(of: request) == .ordered, try moveInOrder(to: bindings, replacing: replaced) {
+            let takes = protection != nil
+            if isRename, try moveInOrder(to: bindings, in: folder, replacing: replaced, takingClass: takes) {
                 made = move
                 return true
             }
@@ -82,10 +79,17 @@ extension File {
         return made!
     }
 
-    /// Writes the header with the new binding, and the pending bindings; false if the store does not take those.
+    /// Writes the header with the new binding, and the pending bindings; false where this does not suffice.
     private func moveInOrder(
-        to bindings: [NameBinding], replacing replaced: Timespec?
+        to bindings: [NameBinding], in folder: DirectoryIdentifier, replacing replaced: Timespec?,
+        takingClass takesClass: Bool
     ) throws(VaultError) -> Bool {
+        guard vault.traits.hasAttributes, let device = vault.store.orderedDevice else { return false }
+        let status = try vault.backingStatus(of: .file(descriptor))
+        let request = MoveRequest(
+            folder: folder, bindings: bindings, replaces: replaced != nil, takesClass: takesClass,
+            isOnlyLink: status.linkCount == 1, isStampSpent: isStampSpent)
+        guard status.device == device, state.way(of: request) == .ordered else { return false }
         let before = state.header.bindings
         state.header.bindings = bindings
         var isSet = true
@@ -218,8 +222,8 @@ extension File {
     /// for a file of several links.
     func stay(at binding: NameBinding?) throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            // Another thread has done it, and renames the file by now.
-            guard !state.names.hasChanges, binding.map(state.header.belongs) ?? true else { return true }
+            // Another thread has done it, and may be renaming the file by now.
+            guard state.names.isInterrupted else { return true }
             // Until a flush, this `File` knows what a crash may leave of the header.
             list()
             try changeHeader { header in
@@ -229,6 +233,7 @@ extension File {
                 // their records from being applied to it.
                 header.leap()
             }
+            state.names.didStay()
             return true
         }
     }

@@ -36,8 +36,8 @@ extension Vault {
 
     /// Opens a file that has pending bindings: `openFile` writes its header. Best effort: the bindings stay until then.
     private func mend(_ stored: Name, _ status: FileStatus, in directory: Directory) {
-        guard status.kind == .regular, let file = try? openBacking(stored, in: directory), hasPending(file),
-            let name = plainName(of: stored, in: directory)
+        guard status.kind == .regular, let file = try? openBacking(stored, in: directory),
+            (try? hasPending(file)) == true, let name = plainName(of: stored, in: directory)
         else { return }
         _ = try? openFile(name, in: directory)
     }

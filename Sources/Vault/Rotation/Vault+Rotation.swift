@@ -16,7 +16,7 @@ extension Vault {
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] { return try file.renewWrap() }
         if header.pending == nil, try renewed(header.protection, of: header.file) == nil { return false }
         let binding = binding(of: name, in: parent)
-        if let found = self.header(header, of: descriptor, foundAt: binding) {
+        if let found = try self.header(header, of: descriptor, foundAt: binding) {
             // Only an open of the file knows what to do with a name that its header lacks.
             guard !opened.isPinned || header.belongs(at: binding) else { throw .system(.EBUSY) }
             header = found

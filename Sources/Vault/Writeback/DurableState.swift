@@ -70,7 +70,7 @@ package struct DurableState {
         placed.generation = generation
     }
 
-    /// The placed header was written once more and confirms more. Nothing else in it has changed.
+    /// The placed header was written once more and confirms more. Its generation and its time are the same.
     mutating func didConfirmPlacedHeader(_ length: UInt64) { placed.length = length }
 
     mutating func didStampHeader(_ stamp: Int64) { placed.stamp = stamp }

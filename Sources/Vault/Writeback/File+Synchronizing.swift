@@ -58,8 +58,9 @@ extension File {
         return true
     }
 
-    /// Has the header in the backing file confirm all of the file, which is durable. Nothing else in it changes, not
-    /// even its generation and its time. It does not matter which of the two a crash finds, so no flush follows.
+    /// Has the header in the backing file confirm all of the file, which is durable. Its generation and its time stay;
+    /// bindings of names that are durably gone may go. It does not matter which of the two a crash finds, so no flush
+    /// follows.
     private func confirmHeaderInPlace(over own: FileStatus) throws(VaultError) {
         let file = try writable()
         try confirming(state.length) { () throws(VaultError) in

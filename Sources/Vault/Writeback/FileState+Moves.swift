@@ -11,38 +11,34 @@ enum MoveWay {
 
 /// What a rename asks of a file.
 struct MoveRequest {
-    /// The store keeps the order of changes of metadata, and takes extended attributes.
-    let storeKeepsOrder: Bool
-    /// The file leaves the name that it has; otherwise it gets one more.
-    let isRename: Bool
-    /// The new name is another file's, which the rename destroys.
-    let replaces: Bool
     /// The directory of the new name.
     let folder: DirectoryIdentifier
     /// The bindings that the header will have; none for a file of too many links.
     let bindings: [NameBinding]
-    /// The file takes over a class.
-    let takesProtection: Bool
-    let linkCount: UInt64
+    /// The new name is another file's, which the rename destroys.
+    let replaces: Bool
+    let takesClass: Bool
+    /// The file has no other name.
+    let isOnlyLink: Bool
     /// A header that is written now gets no stamp that a copier can tell from the last one.
     let isStampSpent: Bool
 }
 
 extension FileState {
-    /// How to make the move. Keeps: whatever name a crash leaves, the header on disk or the pending bindings have it;
-    /// and what a crash leaves at a name that was another file's is that file or all of this one.
+    /// How to make the move in a store that keeps the order of changes of metadata.
+    ///
+    /// Keeps: whatever name a crash leaves, the header on disk or the pending bindings have it; and what a crash leaves
+    /// at a name that was another file's is that file or all of this one.
     func way(of move: MoveRequest) -> MoveWay {
-        guard move.storeKeepsOrder, move.isRename, !move.isStampSpent else { return .flushed }
+        guard !move.isStampSpent else { return .flushed }
         // Replay finds a file by its name. The last header that made records dead must be on disk before that changes.
         guard !journal.hasRecords, durable.flushedGeneration >= journal.deadSince else { return .flushed }
         // With several links, a crash may find the file at a link that its header has, and lose the pending bindings.
-        guard move.linkCount == 1, !header.bindings.isEmpty, !move.bindings.isEmpty else { return .flushed }
+        guard move.isOnlyLink, !header.bindings.isEmpty, !move.bindings.isEmpty else { return .flushed }
         // A sync of the folder in which the file was made puts its header into the journal: it must not miss the file.
         guard durable.flushed != .none || names.createdIn == move.folder else { return .flushed }
         // Pending bindings tell of no class: no header with two of them may be on disk.
-        guard !move.takesProtection, names.currentProtection == nil,
-            !hasMovingHeader
-        else { return .flushed }
+        guard !move.takesClass, names.currentProtection == nil, !hasMovingHeader else { return .flushed }
         return move.replaces && !isWholeOnDisk ? .flushed : .ordered
     }
 

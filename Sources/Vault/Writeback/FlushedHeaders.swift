@@ -1,7 +1,7 @@
 import Posix
 
-/// The generations of headers that were flushed, of files that nothing has open any more: a program that opens such
-/// a file again need not flush it to know that its header is on disk. It forgets some when there are many.
+/// The generations of headers that were flushed, of files that nothing has open any more. When such a file is opened
+/// again, no flush is needed to know that its header is on disk. Some are forgotten when there are many.
 final class FlushedHeaders: Sendable {
     private static let most = 1024
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.

@@ -25,6 +25,8 @@ package struct NameState {
     private(set) var pendingUntil: UInt64 = 0
     /// The last generation whose header had another class for the new name; 0 if none had.
     private(set) var lastMoving: UInt64 = 0
+    /// The file was found as a crash in the middle of a rename has left it.
+    private(set) var isInterrupted = false
     private(set) var removal = Removal.named
     /// The folder that its last name was in, if that is known.
     private(set) var removedFrom: Descriptor?
@@ -56,15 +58,19 @@ package struct NameState {
     /// The name was set in order: the header of this generation has it and may not be on disk.
     mutating func didMoveInOrder(_ generation: UInt64) { pendingUntil = max(pendingUntil, generation) }
 
-    /// The file was found after a crash in the middle of a rename.
+    /// The file was found under a name, with this header in its backing file.
     ///
-    /// - Parameters:
-    ///   - placed: the header on disk, or an earlier one.
-    ///   - header: the present one.
-    mutating func didFindInterrupted(_ placed: FileHeader, at binding: NameBinding, now header: FileHeader) {
-        if placed.pending != nil { didPlaceMoving(header.generation) }
-        if !placed.belongs(at: binding) { didMoveInOrder(header.generation + 1) }
+    /// - Parameter isOnlyLink: the file has no other name.
+    mutating func didFind(_ placed: FileHeader, at binding: NameBinding, isOnlyLink: Bool) {
+        let isPending = !placed.belongs(at: binding)
+        isInterrupted = placed.pending != nil || isOnlyLink && (isPending || placed.bindings.count > 1)
+        if placed.pending != nil { didPlaceMoving(placed.generation) }
+        // An older header may be on disk, which has another name.
+        if isInterrupted || isPending { didMoveInOrder(placed.generation + 1) }
     }
+
+    /// The header has the name at which the file was found, and no other.
+    mutating func didStay() { isInterrupted = false }
 
     /// A header of this generation was written that gives the file one class at the old name and one at the new.
     mutating func didPlaceMoving(_ generation: UInt64) { lastMoving = max(lastMoving, generation) }

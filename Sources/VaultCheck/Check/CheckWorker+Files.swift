@@ -30,7 +30,7 @@ extension CheckWorker {
             }
             let overlay = vault.overlay(of: header, inode: status.inode)
             let binding = vault.binding(of: spot.name!, in: folder.directory)
-            if let found = vault.header(header, of: descriptor, foundAt: binding) {
+            if let found = try vault.header(header, of: descriptor, foundAt: binding) {
                 header = found
             } else {
                 return damage(.binding, "the file here belongs to another name or folder", at: spot)

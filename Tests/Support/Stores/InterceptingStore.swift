@@ -19,12 +19,17 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
     public init(_ base: any Store, hook: Hook, keepsMetadataOrder: Bool? = nil) {
         self.base = base
         self.hook = hook
-        self.keepsMetadataOrder = keepsMetadataOrder ?? base.keepsMetadataOrder
+        orderedDevice =
+            switch keepsMetadataOrder {
+            case nil: base.orderedDevice
+            case true?: try? base.root.status().device
+            case false?: nil
+            }
     }
 
     public var root: Descriptor { base.root }
     /// What the vault is told; at first what the base says.
-    public let keepsMetadataOrder: Bool
+    public let orderedDevice: UInt64?
 
     private func change(_ change: Change<Descriptor>) throws(Errno) {
         try hook.intercept(.change(change), on: base) { () throws(Errno) in try base.apply(change) }
