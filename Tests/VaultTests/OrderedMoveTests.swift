@@ -28,6 +28,17 @@ import Testing
         #expect(try test.vault.openFile("new", in: test.root).contents(9) == [1, 2, 3])
     }
 
+    /// A file system of which nothing is known lies on a folder of the store.
+    @Test func aFileOfAnotherDevice() throws {
+        let test = try TestVault { [counter] base in
+            let device = try base.root.status().device
+            return InterceptingStore(base, hook: counter, orderedDevice: device + 1)
+        }
+        try test.create("old").write([1, 2, 3], at: 0)
+        try test.vault.checkpoint()
+        #expect(try flushes { try test.rename("old", to: "new") } == 1)
+    }
+
     /// The file is opened anew for the rename, as when a program has closed it before.
     @Test func anAtomicSave() throws {
         let test = try vault()
@@ -50,6 +61,10 @@ import Testing
         try test.create("saved").write([1], at: 0)
         let file = try test.create("new")
         try file.write([2, 3], at: 0)
+        #expect(try flushes { try test.rename("new", to: "saved") } > 0)
+        // A checkpoint has flushed it, and then written the header that shows all of it.
+        try test.create("new").write([5], at: 0)
+        try test.vault.checkpoint()
         #expect(try flushes { try test.rename("new", to: "saved") } > 0)
         // Written to since it was synced.
         try saveClosed(test)
@@ -176,6 +191,10 @@ import Testing
         #expect(try reading.lookup("new", in: top).status.size == 3)
 
         let (vault, root) = try test.afterDeath()
+        // It was mended when the folder was opened.
+        let stored = try vault.storedName("new", in: root).name
+        let placed = try vault.readHeader(of: root.descriptor.open(stored, OpenFlags.read, mode: 0))
+        #expect(placed.bindings == [vault.binding(of: "new", in: root)])
         #expect(try vault.lookup("new", in: root).status.size == 3)
         let file = try vault.openFile("new", in: root)
         #expect(try file.contents(9) == [1, 2, 3])

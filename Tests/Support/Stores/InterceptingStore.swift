@@ -16,15 +16,21 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
     public let base: any Store
     public let hook: Hook
 
-    public init(_ base: any Store, hook: Hook, keepsMetadataOrder: Bool? = nil) {
+    public init(_ base: any Store, hook: Hook, orderedDevice: UInt64?) {
         self.base = base
         self.hook = hook
-        orderedDevice =
+        self.orderedDevice = orderedDevice
+    }
+
+    /// - Parameter keepsMetadataOrder: of the root's device; if nil, as the base says.
+    public convenience init(_ base: any Store, hook: Hook, keepsMetadataOrder: Bool? = nil) {
+        let device =
             switch keepsMetadataOrder {
             case nil: base.orderedDevice
-            case true?: try? base.root.status().device
-            case false?: nil
+            case true?: (try? base.root.status())?.device
+            case false?: nil as UInt64?
             }
+        self.init(base, hook: hook, orderedDevice: device)
     }
 
     public var root: Descriptor { base.root }
