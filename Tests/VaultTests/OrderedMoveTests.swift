@@ -198,6 +198,8 @@ import Testing
         #expect(try vault.lookup("new", in: root).status.size == 3)
         let file = try vault.openFile("new", in: root)
         #expect(try file.contents(9) == [1, 2, 3])
+        // Another thread that has seen the old header, and comes late.
+        try file.stay(at: vault.binding(of: "old", in: root))
         // Its header has the name by now, and may not be on disk.
         #expect(file.header.bindings == [vault.binding(of: "new", in: root)])
         #expect(try vault.hasPending(file.descriptor))
