@@ -131,8 +131,9 @@ private let windows = """
     import os, subprocess, sys, time
     latchkey, vault, passcode, tools = sys.argv[1:]
     reader, writer = os.pipe()
+    # Without this option it begins anew when its last client goes, and refuses the next one meanwhile.
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        ["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x600x24", "-nolisten", "tcp", "-noreset"],
         pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.close(writer)
     try:
