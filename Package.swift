@@ -82,8 +82,10 @@ let package = Package(
         module("VaultNames", ["Format", "LockSources", "Posix", "TOML"]),
         module("Store", ["Posix"]),
         module("Claims", ["Crypto", "Format", "Posix", "Store"]),
-        module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store"]),
-        module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"]),
+        // What the write path knows of a file and what it does next, without doing it.
+        module("Writeback", ["Format", "Posix"]),
+        module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store", "Writeback"]),
+        module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault", "Writeback"]),
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["CLinux", "Failure", "Format", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
         module(
@@ -148,6 +150,10 @@ let package = Package(
         .target(
             name: "TestVaults", dependencies: ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault"],
             path: "Tests/Support/Vaults", swiftSettings: strict),
+        // A model of the write path and its disk, which tries the planner in all states. Optimized in each build.
+        .target(
+            name: "WritebackModel", dependencies: ["Format", "Posix", "Writeback"], path: "Tests/WritebackModel",
+            swiftSettings: strict + [.unsafeFlags(["-O"])]),
         // The states of a disk after a power loss, and whether they keep the promises.
         .target(
             name: "CrashSimulator",
@@ -229,8 +235,10 @@ let package = Package(
             "VaultTests",
             [
                 "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault", "VaultCheck",
+                "Writeback",
                 "probe",
             ]),
+        tests("WritebackTests", ["WritebackModel"]),
         tests("TamperTests", ["Tampering", "TestSupport"]),
         tests(
             "CrashTests",

@@ -1,3 +1,5 @@
+import Writeback
+
 extension Vault {
     /// Runs `body`, and once more if the store has no room while removed files still take theirs: a removed file keeps
     /// its blocks for a crash until its removal is durable, and a checkpoint makes it so. A `body` that fails must have

@@ -3,6 +3,7 @@ import Keybag
 import Posix
 import Store
 import Synchronization
+import Writeback
 
 /// The encrypted tree in a backing folder, opened with the keys that are in memory.
 ///

@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Testing
+import Writeback
 
 @testable import Vault
 

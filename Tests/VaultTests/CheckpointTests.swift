@@ -5,6 +5,7 @@ import class Foundation.ProcessInfo
 import Posix
 import Synchronization
 import Testing
+import Writeback
 
 @testable import Vault
 

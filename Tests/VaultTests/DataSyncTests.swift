@@ -1,5 +1,6 @@
 import TestStores
 import Testing
+import Writeback
 
 @testable import Vault
 
@@ -9,7 +10,7 @@ import Testing
         let hook = ActsDuringFlushes()
         let test = try TestVault { InterceptingStore($0, hook: hook) }
         let file = try test.create("file")
-        let end = UInt64(2 * File.mostMirrored) * 4096
+        let end = UInt64(2 * FileState.mostMirrored) * 4096
         try file.write([UInt8](repeating: 1, count: Int(end)), at: 0)
         hook.during(1, of: file) { try file.write([2], at: end) }
         try file.synchronize(dataOnly: true)

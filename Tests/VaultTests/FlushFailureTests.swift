@@ -2,6 +2,7 @@ import Format
 import Posix
 import TestStores
 import Testing
+import Writeback
 
 @testable import Vault
 

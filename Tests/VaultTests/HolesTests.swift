@@ -3,6 +3,7 @@ import Posix
 import TestStores
 import TestSupport
 import Testing
+import Writeback
 
 @testable import Vault
 
@@ -167,7 +168,7 @@ import Testing
         try file.write([1], at: 0)
         try file.write([2], at: 1 << 43)
         // As a flush of the file does at this moment.
-        file.lock.withExclusive { file.raiseDurableEnd() }
+        file.lock.withExclusive { file.state.raiseEnd() }
         faults.fail(.allocate, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try file.punch(4096..<1 << 43) }
         #expect(file.lock.withShared { !file.state.journal.holes.isEmpty })

@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Glibc
 import Posix
+import Writeback
 
 // One block at a time: docs/FORMAT.md, "Blocks". The pointers are slices of a `Scratch` or of the caller's buffer, as
 // long as the block is; no function keeps one.

@@ -3,6 +3,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import Writeback
 
 extension File {
     /// Sets the class of the file explicitly.
@@ -37,10 +38,10 @@ extension File {
     /// and the wrap for a weaker class is gone from it. Needs `lock` exclusively, and room in the journal.
     private func changeProtection(_ protection: FileProtection) throws(VaultError) {
         noteTouch()
-        guard state.journal.hasRecords || isStampSpent else {
+        guard state.placeOfHeader(isStampSpent: isStampSpent) == .journal else {
             return try changeHeader { $0.protection = protection }
         }
-        try checkpointAlone(confirming: false) { $0.protection = protection }
+        try checkpointAlone(CheckpointRequest(confirming: false)) { $0.protection = protection }
     }
 
     /// Clears the mark of an explicit class. The class itself stays: removing an attribute weakens nothing.

@@ -3,6 +3,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import Writeback
 
 extension File {
     /// The backing file, open for writing; if it was opened for reading only, the first write opens it again. Needs
@@ -43,25 +44,26 @@ extension File {
     /// `lock` exclusively.
     func writeHeaderInPlace() throws(VaultError) {
         let file = try writable()
-        state.header.generation += 1
+        state.willPlaceHeader()
         let bytes = signedHeader()
-        // A header that may be on disk protects what it confirms: the durable end is not below its length.
-        state.durable.willPlaceHeader(confirming: state.header.length)
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
         vault.headerWrites.add(1, ordering: .releasing)
-        state.durable.didPlaceHeader(
-            confirming: state.header.length, generation: state.header.generation)
-        state.sync.didWriteHeader(telling: state.length)
-        if state.names.currentProtection != nil { state.names.didPlaceMoving(state.durable.placed.generation) }
+        state.didPlaceHeader()
     }
 
     /// Writes the header as `state` has it. Of what stat(2) shows, only the time of change moves. Needs `lock`
     /// exclusively, and room in the journal.
     func writeHeader() throws(VaultError) {
-        if state.journal.hasRecords || isStampSpent { return try journalHeader() }
-        try writeStampedHeader()
+        try writeHeader(to: state.placeOfHeader(isStampSpent: isStampSpent))
+    }
+
+    private func writeHeader(to place: FileState.HeaderPlace) throws(VaultError) {
+        switch place {
+        case .backingFile: try writeStampedHeader()
+        case .journal: try journalHeader()
+        }
     }
 
     /// Changes the header, or leaves it as it was. Needs `lock` exclusively, and room in the journal.
@@ -100,9 +102,11 @@ extension File {
 
     /// Writes the header if it is not current, for example after the length grew. close(2) does this.
     public func persistLength() throws(VaultError) {
-        guard lock.withShared({ !state.sync.isHeaderCurrent }), !vault.isReadOnly else { return }
+        guard lock.withShared({ state.headerAtClose(isStampSpent: isStampSpent) }) != nil, !vault.isReadOnly else {
+            return
+        }
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            if !state.sync.isHeaderCurrent { try writeHeader() }
+            if let place = state.headerAtClose(isStampSpent: isStampSpent) { try writeHeader(to: place) }
             return true
         }
     }

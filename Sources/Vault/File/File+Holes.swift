@@ -3,6 +3,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Writeback
 
 // fallocate(2) and lseek(2). A hole is made of whole blocks whose stored bytes are all zeros, at or past the header's
 // first sparse block: docs/FORMAT.md, "Blocks".
@@ -16,7 +17,9 @@ extension File {
             let first = BlockGeometry.block(at: range.lowerBound)
             let behind = BlockGeometry.blockCount(forLength: range.upperBound)
             // The checkpoint of a hole gives its space back: it must come before the space is reserved.
-            if !state.journal.holes.intersection(RangeSet(first..<behind)).isEmpty { try checkpointAlone() }
+            if !state.journal.holes.intersection(RangeSet(first..<behind)).isEmpty {
+                try checkpointAlone(CheckpointRequest())
+            }
             let file = try writable()
             // Reserved first: the zeros that follow cannot then fail for want of space.
             try backing { () throws(Errno) in
@@ -44,7 +47,9 @@ extension File {
                 try putZeros(range.lowerBound..<first * size, key, scratch)
                 try putZeros(behind * size..<end, key, scratch)
                 try makeHole(first..<behind, key)
-                if (behind - first) * size > Self.largestJournaledTruncation { try checkpointAlone() }
+                if (behind - first) * size > FileState.largestJournaledTruncation {
+                    try checkpointAlone(CheckpointRequest())
+                }
             } else {
                 try putZeros(range.lowerBound..<end, key, scratch)
             }

@@ -2,6 +2,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Writeback
 
 // A write that fails half-way, usually on a full disk, leaves a block that is new in part. Such a block does not
 // verify, and the bytes that were stored in it would be lost.

@@ -3,15 +3,12 @@ import Format
 import Glibc
 import Posix
 import Store
+import Writeback
 
 extension File {
     /// The largest extension that is written as encrypted zeros; a larger one is a hole.
     static let largestFill: UInt64 = 1 << 20
     private static let zeros = [UInt8](repeating: 0, count: 64 << 10)
-
-    /// A truncation of more than this is checkpointed at once, so that blocks written later need not go through the
-    /// journal.
-    static let largestJournaledTruncation: UInt64 = 256 << 10
 
     /// Sets the length: ftruncate(2).
     public func truncate(to length: UInt64) throws(VaultError) {
@@ -33,7 +30,7 @@ extension File {
     func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
         if lock.withShared({ state.repair.isUnproven }) { try prove() }
         // The last block, and the blocks behind the new end that lie below the durable end.
-        let blocks = Int(BlockGeometry.blockCount(forLength: Self.largestJournaledTruncation)) + 4
+        let blocks = Int(BlockGeometry.blockCount(forLength: FileState.largestJournaledTruncation)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
             let key = try currentKey()
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
@@ -57,14 +54,14 @@ extension File {
     }
 
     private func grow(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
-        try flushTruncation()
+        try flushTruncation(toReach: length)
         if length - state.length <= Self.largestFill {
             try fill(to: length, key, scratch)
             return
         }
         // The last block becomes a whole one. The hole begins behind it, and behind all blocks below the durable end,
         // which an earlier, longer file may have left there.
-        if state.durable.blocks * BlockGeometry.blockSize > length { try checkpointAlone() }
+        if state.durable.blocks * BlockGeometry.blockSize > length { try checkpointAlone(CheckpointRequest()) }
         let blocks = max(BlockGeometry.blockCount(forLength: state.length), state.durable.blocks)
         try fill(to: blocks * BlockGeometry.blockSize, key, scratch)
         noteChange()
@@ -113,43 +110,28 @@ extension File {
             state.repair.mayHaveTail()
             return
         }
-        if state.durable.end > length, state.durable.end - length > Self.largestJournaledTruncation {
-            // The truncation has succeeded. A later checkpoint lowers a durable end that is above the length.
-            try? checkpointAlone()
-        }
+        // The truncation has succeeded. A later checkpoint lowers a durable end that is above the length.
+        if state.checkpointsTruncation { try? checkpointAlone(CheckpointRequest()) }
     }
 
     /// Writes a header with the shorter length, all or nothing. If the last block must go into the journal, it goes
     /// there together with the header, from the scratch's first plain block; then this returns true.
     private func lowerHeader(to length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) -> Bool {
-        let isBelowDurableEnd =
-            length % BlockGeometry.blockSize > 0 && BlockGeometry.block(at: length) < state.durable.blocks
-        let goesToJournal = isBelowDurableEnd || state.journal.hasRecords || isStampSpent
+        let plan = state.truncation(to: length, isStampSpent: isStampSpent)
         // Before the length is lowered: this may flush the file or put a header in place.
-        let isNamed = goesToJournal ? try beginRecords() : true
-        let tail = isBelowDurableEnd && isNamed ? try sealTail(of: length, key, scratch) : nil
-
-        let before = (state.length, state.header.length, state.header.firstSparseBlock)
-        let stored = (state.journal, state.repair)
-        state.length = length
-        // A flush that is under way does not know any more what it confirms.
-        state.sync.beginRound()
-        state.header.length = min(state.header.length, length)
-        if length == 0 { state.header.firstSparseBlock = FileHeader.noSparseBlock }
-        let blocks = BlockGeometry.blockCount(forLength: length)
-        state.journal.truncate(toBlocks: blocks)
-        state.repair.forget(blocks..<UInt64.max)
+        let isNamed = plan.header == .journal ? try beginRecords() : true
+        let tail = plan.journalsTail && isNamed ? try sealTail(of: length, key, scratch) : nil
+        let before = state
+        state.willTruncate(to: length)
         do throws(VaultError) {
-            if !goesToJournal {
-                try writeStampedHeader()
-            } else if isNamed {
-                try journal(tail.map { [$0] } ?? [], of: scratch)
+            switch plan.header {
+            case .backingFile: try writeStampedHeader()
+            // Of a file without a name, nothing is left that a header could tell of.
+            case .journal: if isNamed { try journal(tail.map { [$0] } ?? [], of: scratch) }
             }
             return tail != nil
         } catch {
-            (state.length, state.header.length, state.header.firstSparseBlock) = before
-            state.journal.takeBack(stored.0)
-            state.repair.takeBack(stored.1)
+            state.takeBackTruncation(before)
             throw error
         }
     }

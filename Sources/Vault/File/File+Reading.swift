@@ -1,5 +1,6 @@
 import Format
 import Posix
+import Writeback
 
 extension File {
     /// Reads from `offset` until `buffer` is full or the file ends; returns the number of bytes.

@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import Writeback
 
 // The stale tail of a backing file, and what a crash has left of the blocks before the file's end.
 
@@ -57,10 +58,8 @@ extension File {
 
     /// Flushes a truncation before the file grows. A sync has acknowledged that the old blocks are gone, but they still
     /// verify: a crash must not find them behind the old end, within the new length. Needs `lock` exclusively.
-    func flushTruncation() throws(VaultError) {
-        guard state.durable.truncation == .synced else { return }
-        try flush(dataOnly: true)
-        state.durable.didFlushTruncation()
+    func flushTruncation(toReach end: UInt64) throws(VaultError) {
+        if state.mustFlushTruncation(toReach: end) { try perform(.flush(all: false)) }
     }
 
     /// How long the backing file must be for what it holds now and for what a crash must find in it.
@@ -99,7 +98,7 @@ extension File {
             if max(first, behind) < end { try prove(max(first, behind)..<end, key, scratch) }
             // A sync may have acknowledged some of this: the first sync of a file returns before the header that
             // confirms it is on disk.
-            raiseDurableEnd()
+            state.raiseEnd()
             state.repair.didProve()
             state.times.show(modified: shown)
             if state.journal.hasRecords { try journalHeader() }

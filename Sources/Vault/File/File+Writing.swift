@@ -3,6 +3,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Writeback
 
 extension File {
     /// Writes all of `bytes` at `offset`, past the end too. When it throws, each block has its old or its new contents,
@@ -88,7 +89,7 @@ extension File {
         let newLength = max(state.length, end)
         let durable = state.durable.blocks
 
-        if end > state.length { try flushTruncation() }
+        try flushTruncation(toReach: end)
 
         // The bytes on disk of the block that grows, even if the write replaces all of them.
         let growing = BlockGeometry.block(at: state.length)
@@ -136,7 +137,7 @@ extension File {
         }
         noteChange()
         // Blocks below the durable end go into the journal, and last: a failure before that has changed none of them.
-        let behind = max(first, min(durable, last + 1))
+        let behind = state.firstInPlace(of: first...last)
         let skipped = Int(behind - first) * storedSize
         if storedCount > skipped {
             try commit(

@@ -3,6 +3,7 @@ import Keybag
 import Posix
 import Store
 import Synchronization
+import Writeback
 
 /// A regular file of the vault: its backing descriptor, its header, and its key while that is in memory.
 ///

@@ -4,6 +4,7 @@ import Glibc
 import Keybag
 import Posix
 import Store
+import Writeback
 
 extension Vault {
     /// Opens the file `name`, or returns the one that is in memory already. Its key is not loaded: metadata can be

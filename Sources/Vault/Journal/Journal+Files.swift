@@ -2,6 +2,7 @@ import Crypto
 import Format
 import Posix
 import Store
+import Writeback
 
 // Which half has records of which file.
 
@@ -20,7 +21,7 @@ extension Journal {
     }
 
     /// Appends a *file* or a *duplicate* record. The caller has reserved room: `roomForFile` has as much as it needs.
-    func append(_ intent: Intent, of file: FileIdentity) throws(Errno) -> Extent {
+    func append(_ intent: Intent, of file: FileIdentity) throws(Errno) -> JournalExtent {
         try state.withLock { state throws(Errno) in
             let room = UInt64(JournalRecord.byteCount(payload: FileIdentifier.byteCount + intent.path.count))
             try advance(for: room, &state)

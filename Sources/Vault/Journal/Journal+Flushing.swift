@@ -1,5 +1,6 @@
 import Posix
 import Store
+import Writeback
 
 extension Journal {
     /// Makes all records up to a sequence number durable. Threads that call this while a flush is under way wait for

@@ -3,6 +3,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import Writeback
 
 extension Journal {
     /// The part of a half that is filled with zeros at once, ahead of the records: one in so many. Records then
@@ -10,7 +11,7 @@ extension Journal {
     private static let chunks: UInt64 = 16
 
     /// Appends a record of a file, or of none. The caller has reserved room for it.
-    func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> Extent {
+    func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> JournalExtent {
         try appendTogether(UInt64(record.byteCount), of: file) { add in add(record, payload) }
     }
 
@@ -20,7 +21,7 @@ extension Journal {
     /// - Parameter room: at least as many bytes as they take; the caller has reserved it.
     func appendTogether<Result: Sendable>(
         _ room: UInt64, of file: FileIdentity,
-        _ body: ((JournalRecord, RawSpan) -> Extent) throws(Errno) -> Result
+        _ body: ((JournalRecord, RawSpan) -> JournalExtent) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         try state.withLock { state throws(Errno) in
             try advance(for: room, &state)
@@ -66,7 +67,7 @@ extension Journal {
     /// - Parameter tag: the ID or the alias by which the records name the file.
     func write<Result: Sendable>(
         _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
-        _ body: ((JournalRecord, RawSpan) -> Extent) throws(Errno) -> Result
+        _ body: ((JournalRecord, RawSpan) -> JournalExtent) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         let epoch = state.halves[state.active].epoch
         let start = state.position
@@ -83,7 +84,7 @@ extension Journal {
             encode(record, payload, &state.buffer, at: used)
             sequence += 1
             defer { used += record.byteCount }
-            return Extent(
+            return JournalExtent(
                 offset: Int64(offset) + Int64(used + JournalRecord.prefixByteCount), count: payload.byteCount,
                 sequence: sequence)
         }
@@ -160,7 +161,7 @@ extension Journal {
 
     /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; adjacent records take one read. `EIO`
     /// if the journal ends too early.
-    func read(_ extents: [Extent], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
+    func read(_ extents: [JournalExtent], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
         var begin = 0
         var raw: [UInt8] = []
         while begin < extents.count {
@@ -193,7 +194,7 @@ extension Journal {
     }
 
     /// Reads a payload that was appended: as many bytes as it has. `EIO` if the journal ends too early.
-    func read(_ extent: Extent, into buffer: inout MutableRawSpan) throws(Errno) {
+    func read(_ extent: JournalExtent, into buffer: inout MutableRawSpan) throws(Errno) {
         guard try store.read(file, into: &buffer, at: extent.offset) == extent.count else { throw .EIO }
     }
 }

@@ -47,17 +47,6 @@ package final class Journal: Sendable {
         let high: UInt64
     }
 
-    /// Where a payload lies in the journal.
-    package struct Extent: Sendable {
-        let offset: Int64
-        let count: Int
-        /// The number of its record, which is durable after `flush(upTo:)` of this number.
-        let sequence: UInt64
-
-        /// Bytes from the beginning of this payload to that of the next record's, if one follows at once.
-        var stride: Int { JournalRecord.byteCount(payload: count) }
-    }
-
     struct State {
         var head: JournalHead
         var active = 0

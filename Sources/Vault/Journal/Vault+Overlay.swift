@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Writeback
 
 /// What the journal says of a file in a read-only vault; it is shown as if it were in the file.
 package struct Overlay: Sendable {
@@ -8,7 +9,7 @@ package struct Overlay: Sendable {
     let generation: UInt64
     /// Nil if the header on disk still holds and only blocks have changed.
     let header: FileHeader?
-    let journaledBlocks: [UInt64: Journal.Extent]
+    let journaledBlocks: [UInt64: JournalExtent]
     let holes: RangeSet<UInt64>
     let modified: Timespec?
     let changed: Timespec?
@@ -95,7 +96,7 @@ extension RecoveryJournal {
         Overlay(
             generation: effect.generation, header: effect.header,
             journaledBlocks: effect.contents.blocks.mapValues { entry in
-                Journal.Extent(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
+                JournalExtent(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
             },
             holes: effect.contents.holes, modified: Timespec(effect.header.modified),
             changed: Timespec(effect.header.changed))

@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Writeback
 
 // Each header written to the backing file gives it another whole second, so that a copier that compares size and time
 // copies it. What stat(2) shows is in the header: docs/FORMAT.md, "Times".
@@ -50,6 +51,10 @@ extension File {
             try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try writeHeaderInPlace() }
         } catch {
             (state.header.modified, state.header.stamp, state.header.changed, state.header.written) = before
+            // The write may have moved the backing file's time all the same. The checkpoint tries again.
+            state.times.show(modified: shown)
+            state.sync.needsHeader()
+            list()
             throw error
         }
         state.durable.didStampHeader(stamp)

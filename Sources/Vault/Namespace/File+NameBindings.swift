@@ -1,6 +1,7 @@
 import Format
 import Posix
 import Store
+import Writeback
 
 // A file's name bindings. Before a file gets a new name, its header holds the new binding, durably or in an order that
 // is as good (`MoveWay`). The header drops the old binding only when the folders are durable.
@@ -56,7 +57,8 @@ extension File {
                 state.names.keepAtOldName(move.protection)
             }
             do throws(VaultError) {
-                try checkpointAlone(confirming: replaced != nil, isMoving: isRename, replacing: replaced) { header in
+                let request = CheckpointRequest(confirming: replaced != nil, isMoving: isRename)
+                try checkpointAlone(request, replacing: replaced) { header in
                     header.bindings = bindings
                     header.protection = taken
                 }
@@ -165,28 +167,28 @@ extension File {
         }
     }
 
-    /// Drops the bindings that were left; the folders must be durable. Needs `lock` exclusively.
-    func dropOldBindings() {
-        if let bindings = state.names.didFlushFolders() { state.header.bindings = bindings }
-    }
-
     /// Flushes the folders of an earlier rename or link, before another one. Needs `lock` exclusively.
     func flushBindings() throws(VaultError) {
-        guard state.names.hasChanges else { return }
-        for folder in state.names.folders {
-            try vault.flush(folder: folder)
-        }
-        dropOldBindings()
-        // A thread that is flushing these folders now does not cover bindings that are left next.
-        state.sync.beginRound()
+        if state.names.hasChanges { try perform(.flushFolders) }
+    }
+
+    func flushFolders() throws(VaultError) {
+        for folder in state.names.folders { try vault.flush(folder: folder) }
+        state.didFlushFolders()
     }
 
     /// Prepares the unlink of one of several names: the journal may know the file by that name.
     func checkpointBeforeUnlink() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             try flushBindings()
-            if state.journal.hasRecords { try checkpointAlone(confirming: false) }
+            try checkpointBeforeChange()
         }
+    }
+
+    /// The journal must not know the file by a name that it is about to lose. Needs `lock` exclusively.
+    private func checkpointBeforeChange() throws(VaultError) {
+        guard state.mustCheckpointBeforeLosingAName else { return }
+        try checkpointAlone(CheckpointRequest(confirming: false))
     }
 
     /// Runs `body`, which takes names from files, while the journal knows none of them by a path. A file that is open
@@ -197,7 +199,7 @@ extension File {
         // Only this function holds the locks of several files. Lock order: docs/ARCHITECTURE.md.
         guard let file = files.min(by: { $0.identity.inode < $1.identity.inode }) else { return try body() }
         try file.lock.withExclusive { () throws(VaultError) in
-            if file.state.journal.hasRecords { try file.checkpointAlone(confirming: false) }
+            try file.checkpointBeforeChange()
             try withoutIntents(on: files.filter { $0 !== file }, body)
         }
     }
@@ -205,9 +207,7 @@ extension File {
     /// Puts a new file's header into the journal, before its folder is synced: a durable name must have a file.
     func commitCreate() throws(VaultError) {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            guard state.durable.flushedGeneration == 0, !state.journal.hasRecords else {
-                return true
-            }
+            guard state.mustTellOfCreation else { return true }
             try refuseAfterFailure()
             try journalHeader()
             return true

@@ -3,6 +3,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Writeback
 
 extension Vault {
     /// Looks a name up. Opens a directory; reads a file's header, which must be bound to this name.

@@ -2,6 +2,7 @@ import Format
 import Keybag
 import Posix
 import Store
+import Writeback
 
 extension File {
     /// Wraps the file's key with the current class keys if it is wrapped with the previous ones. Returns whether it
@@ -21,9 +22,9 @@ extension File {
             try flushBindings()
             guard state.names.currentProtection == nil else { throw .system(.EBUSY) }
             guard let protection = try renewedProtection() else { return true }
-            if state.journal.hasRecords || isStampSpent {
+            if state.placeOfHeader(isStampSpent: isStampSpent) == .journal {
                 // At once in the backing file: the journal's records have the old wrap.
-                try checkpointAlone(confirming: false) { $0.protection = protection }
+                try checkpointAlone(CheckpointRequest(confirming: false)) { $0.protection = protection }
             } else {
                 try changeHeader { $0.protection = protection }
             }

@@ -3,6 +3,7 @@ import Format
 import Glibc
 import Posix
 import Store
+import Writeback
 
 extension Journal {
     /// Room for a file's intent and a header.
@@ -23,7 +24,7 @@ extension File {
         while true {
             // More blocks below the durable end than a half has room for: a truncation could not be checkpointed.
             if count() > vault.halfSize {
-                try lock.withExclusive { () throws(VaultError) in try checkpointAlone() }
+                try lock.withExclusive { () throws(VaultError) in try checkpointAlone(CheckpointRequest()) }
             }
             let reserved = count()
             guard reserved <= vault.halfSize else { throw .system(.ENOSPC) }
@@ -136,10 +137,10 @@ extension File {
 
     /// Appends blocks, then the header as it is now with the time of modification; returns where the blocks went. Only
     /// a header that is written to the backing file is stamped.
-    private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [Journal.Extent] {
+    private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [JournalExtent] {
         try backing { () throws(Errno) in
             let times = try shownTimes()
-            state.header.generation += 1
+            state.willAppendHeader()
             let bytes = signedHeader(times: times)
             let header = JournalRecord(.header, of: identifier, payloadCount: FileHeader.byteCount)
             let room = blocks.reduce(header.byteCount) {
@@ -153,8 +154,7 @@ extension File {
                 }
                 return (extents, unsafe add(header, bytes.span.bytes))
             }
-            state.journal.didAppendHeader(last.sequence)
-            state.sync.didWriteHeader(telling: state.length)
+            state.didAppendHeader(last.sequence)
             return extents
         }
     }
@@ -170,7 +170,7 @@ extension File {
 
     /// Appends the header that an earlier failure kept from following its blocks. Needs `lock` exclusively. It frees no
     /// half of the journal, because another thread may be checkpointing.
-    func journalMissingHeader() throws(VaultError) {
+    func appendMissingHeader() throws(VaultError) {
         guard try backing({ () throws(Errno) in try vault.openJournal().reserve(Journal.roomForFile) }) else {
             throw .system(.ENOSPC)
         }

@@ -1,4 +1,5 @@
 import Posix
+import Writeback
 
 /// The generations of headers that were flushed, of files that nothing has open any more. When such a file is opened
 /// again, no flush is needed to know that its header is on disk. Some are forgotten when there are many.

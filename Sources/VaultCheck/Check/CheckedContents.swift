@@ -2,6 +2,7 @@ import Format
 import Posix
 import Synchronization
 import Vault
+import Writeback
 
 /// The blocks of one file under check. Several workers may verify them. Thread-safe.
 final class CheckedContents: Sendable {

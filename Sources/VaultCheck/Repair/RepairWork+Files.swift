@@ -4,6 +4,7 @@ import Keybag
 import Posix
 import Store
 import Vault
+import Writeback
 
 // Files. All are moved to lost+found; one with a damaged header also gets a new header.
 
@@ -84,7 +85,7 @@ extension RepairWork {
             vault: vault, descriptor: backingFile, isWritable: false, header: header, isNew: false,
             status: status)
         try file.withRoom(Journal.roomForFile) { (_) throws(VaultError) in
-            try file.checkpointAlone(confirming: false)
+            try file.checkpointAlone(CheckpointRequest(confirming: false))
             return true
         }
         try move(stored, in: source, to: name, in: target)

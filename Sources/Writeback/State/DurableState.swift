@@ -4,17 +4,17 @@ import Format
 ///
 /// Invariants: a header that a crash may find confirms nothing beyond `end`; only a checkpoint overwrites in place what
 /// is below `end`; `endSinceHeader` is at most `end`.
-package struct DurableState {
+package struct DurableState: Hashable {
     /// The header that was last written to the backing file.
-    struct PlacedHeader {
+    package struct PlacedHeader: Hashable {
         /// Its confirmed length. It tells how long a block is that lies in the backing file below it.
-        var length: UInt64
-        var generation: UInt64
-        var stamp: Int64
+        package var length: UInt64
+        package var generation: UInt64
+        package var stamp: Int64
     }
 
     /// The generation of the header that is on disk at least. A crash finds this one, the placed one, or one between.
-    enum FlushedHeader: Equatable {
+    package enum FlushedHeader: Hashable {
         /// No header need be on disk yet: the file is new.
         case none
         /// The one that was found when the file was opened: an earlier `File` wrote it, perhaps without a flush since.
@@ -23,7 +23,7 @@ package struct DurableState {
     }
 
     /// Whether a power loss may bring back what was last truncated from the backing file.
-    enum Truncation {
+    package enum Truncation {
         case durable
         /// It may, and no sync has acknowledged the truncation.
         case unsynced
@@ -31,24 +31,24 @@ package struct DurableState {
         case synced
     }
 
-    private(set) var placed: PlacedHeader
-    private(set) var flushed: FlushedHeader
+    package private(set) var placed: PlacedHeader
+    package private(set) var flushed: FlushedHeader
     /// The durable end. Only a checkpoint overwrites blocks that hold bytes below it in the backing file: a header on
     /// disk, there or in the journal, may confirm them, or a flush under way is about to be followed by one that does.
-    private(set) var end: UInt64
+    package private(set) var end: UInt64
     /// As `end`, but only for the placed header, and for headers and flushes since.
-    private(set) var endSinceHeader: UInt64
-    private(set) var truncation = Truncation.durable
+    package private(set) var endSinceHeader: UInt64
+    package private(set) var truncation = Truncation.durable
 
     /// - Parameter header: the one in the backing file, or the first one of a new file.
-    init(_ header: FileHeader, isNew: Bool) {
+    package init(_ header: FileHeader, isNew: Bool) {
         placed = PlacedHeader(length: header.length, generation: header.generation, stamp: header.stamp)
         flushed = isNew ? .none : .assumed(header.generation)
         (end, endSinceHeader) = (header.length, header.length)
     }
 
     /// The generation that is on disk at least; 0 if no header need be there.
-    var flushedGeneration: UInt64 {
+    package var flushedGeneration: UInt64 {
         switch flushed {
         case .none: 0
         case .assumed(let generation), .flushed(let generation): generation
@@ -56,55 +56,55 @@ package struct DurableState {
     }
 
     /// Blocks below this one hold bytes below the durable end.
-    var blocks: UInt64 { BlockGeometry.blockCount(forLength: end) }
+    package var blocks: UInt64 { BlockGeometry.blockCount(forLength: end) }
     /// Blocks below this one are as long in the backing file as the placed header says.
-    var placedBlocks: UInt64 { BlockGeometry.blockCount(forLength: placed.length) }
+    package var placedBlocks: UInt64 { BlockGeometry.blockCount(forLength: placed.length) }
 
     // MARK: Headers
 
     /// A header that confirms `length` is about to be written to the backing file, and may be on disk from then on.
-    mutating func willPlaceHeader(confirming length: UInt64) { end = max(end, length) }
+    package mutating func willPlaceHeader(confirming length: UInt64) { end = max(end, length) }
 
-    mutating func didPlaceHeader(confirming length: UInt64, generation: UInt64) {
+    package mutating func didPlaceHeader(confirming length: UInt64, generation: UInt64) {
         placed.length = length
         placed.generation = generation
     }
 
     /// The placed header was written once more and confirms more. Its generation and its time are the same.
-    mutating func didConfirmPlacedHeader(_ length: UInt64) { placed.length = length }
+    package mutating func didConfirmPlacedHeader(_ length: UInt64) { placed.length = length }
 
-    mutating func didStampHeader(_ stamp: Int64) { placed.stamp = stamp }
+    package mutating func didStampHeader(_ stamp: Int64) { placed.stamp = stamp }
 
     /// A read-only vault shows a header of the journal as if it were in the backing file: the length that an older
     /// header gives the last block no longer counts.
-    mutating func didShowHeader(confirming length: UInt64) { placed.length = length }
+    package mutating func didShowHeader(confirming length: UInt64) { placed.length = length }
 
     /// The backing file was flushed when its header had this generation or a later one.
-    mutating func didFlush(_ generation: UInt64) { flushed = .flushed(max(flushedGeneration, generation)) }
+    package mutating func didFlush(_ generation: UInt64) { flushed = .flushed(max(flushedGeneration, generation)) }
 
     /// The journal does not tell of that flush: the flushed header counts as it did before.
-    mutating func forgetFlush(_ before: FlushedHeader) { flushed = before }
+    package mutating func forgetFlush(_ before: FlushedHeader) { flushed = before }
 
     // MARK: The durable end
 
     /// From now on nothing below `length` is overwritten in place: a flush is about to confirm it, or a header does.
-    mutating func raise(to length: UInt64) {
+    package mutating func raise(to length: UInt64) {
         end = max(end, length)
         endSinceHeader = max(endSinceHeader, length)
     }
 
     /// A checkpoint is about to place a header that confirms `length`, on top of blocks that are all in place.
-    mutating func willCheckpoint(confirming length: UInt64) { endSinceHeader = length }
+    package mutating func willCheckpoint(confirming length: UInt64) { endSinceHeader = length }
 
     /// The header of that checkpoint is durable, and nothing but it confirms anything.
-    mutating func lowerEnd() { end = endSinceHeader }
+    package mutating func lowerEnd() { end = endSinceHeader }
 
     // MARK: Truncations
 
-    mutating func didTruncate() { if truncation == .durable { truncation = .unsynced } }
+    package mutating func didTruncate() { if truncation == .durable { truncation = .unsynced } }
 
     /// A sync has acknowledged the length.
-    mutating func didSyncTruncation() { if truncation == .unsynced { truncation = .synced } }
+    package mutating func didSyncTruncation() { if truncation == .unsynced { truncation = .synced } }
 
-    mutating func didFlushTruncation() { truncation = .durable }
+    package mutating func didFlushTruncation() { truncation = .durable }
 }

@@ -1,7 +1,7 @@
 import Format
 
 /// How a file gets another name, so that no crash leaves it under a name that it does not know.
-enum MoveWay {
+package enum MoveWay {
     /// The header with the new binding is flushed before the name changes.
     case flushed
     /// The header with the new binding and the file's pending bindings are written, and not flushed. The store keeps
@@ -10,18 +10,30 @@ enum MoveWay {
 }
 
 /// What a rename asks of a file.
-struct MoveRequest {
+package struct MoveRequest {
     /// The directory of the new name.
-    let folder: DirectoryIdentifier
+    package let folder: DirectoryIdentifier
     /// The bindings that the header will have; none for a file of too many links.
-    let bindings: [NameBinding]
+    package let bindings: [NameBinding]
     /// The new name is another file's, which the rename destroys.
-    let replaces: Bool
-    let takesClass: Bool
+    package let replaces: Bool
+    package let takesClass: Bool
     /// The file has no other name.
-    let isOnlyLink: Bool
+    package let isOnlyLink: Bool
     /// A header that is written now gets no stamp that a copier can tell from the last one.
-    let isStampSpent: Bool
+    package let isStampSpent: Bool
+
+    package init(
+        folder: DirectoryIdentifier, bindings: [NameBinding], replaces: Bool, takesClass: Bool, isOnlyLink: Bool,
+        isStampSpent: Bool
+    ) {
+        self.folder = folder
+        self.bindings = bindings
+        self.replaces = replaces
+        self.takesClass = takesClass
+        self.isOnlyLink = isOnlyLink
+        self.isStampSpent = isStampSpent
+    }
 }
 
 extension FileState {
@@ -29,7 +41,7 @@ extension FileState {
     ///
     /// Keeps: whatever name a crash leaves, the header on disk or the pending bindings have it; and what a crash leaves
     /// at a name that was another file's is that file or all of this one.
-    func way(of move: MoveRequest) -> MoveWay {
+    package func way(of move: MoveRequest) -> MoveWay {
         guard !move.isStampSpent else { return .flushed }
         // Replay finds a file by its name. The last header that made records dead must be on disk before that changes.
         guard !journal.hasRecords, durable.flushedGeneration >= journal.deadSince else { return .flushed }
@@ -42,6 +54,10 @@ extension FileState {
         return move.replaces && !isWholeOnDisk ? .flushed : .ordered
     }
 
+    /// Before the file loses one of several names, or a name of its passes to another file, the journal must know the
+    /// file by none. A file that loses its last name keeps its records, until no crash brings the name back.
+    package var mustCheckpointBeforeLosingAName: Bool { journal.hasRecords }
+
     /// A crash leaves all that was written, in place.
     private var isWholeOnDisk: Bool {
         durable.flushed == .flushed(durable.placed.generation) && sync.isDataSynced && header.length == length
@@ -49,11 +65,11 @@ extension FileState {
     }
 
     /// A crash may leave a header that lacks the file's name: its pending bindings must stay.
-    var needsPending: Bool { names.pendingUntil > durable.flushedGeneration }
+    package var needsPending: Bool { names.pendingUntil > durable.flushedGeneration }
 
     /// A crash may leave a header with two classes.
     private var hasMovingHeader: Bool { names.lastMoving != 0 && durable.flushedGeneration <= names.lastMoving }
 
     /// What a crash may leave of the header is known to this state alone: it must not be forgotten before a flush.
-    var remembersHeaders: Bool { needsPending || hasMovingHeader }
+    package var remembersHeaders: Bool { needsPending || hasMovingHeader }
 }

@@ -4,18 +4,18 @@ import Posix
 /// What a file is, how far its backing file and the journal are behind that, and what a crash must find meanwhile.
 package struct FileState {
     /// The header as it will be written next, but for the provisional length and the generation.
-    var header: FileHeader
+    package var header: FileHeader
     /// The live length; the header's is the confirmed one.
-    var length: UInt64
-    var durable: DurableState
+    package var length: UInt64
+    package var durable: DurableState
     package var journal: JournaledState
-    var names = NameState()
-    var times = ShownTimes()
-    var sync: SyncState
-    var repair: RepairState
+    package var names = NameState()
+    package var times = ShownTimes()
+    package var sync: SyncState
+    package var repair: RepairState
 
     /// - Parameter status: of the backing file that has the header.
-    init(_ header: FileHeader, isNew: Bool, _ status: FileStatus) {
+    package init(_ header: FileHeader, isNew: Bool, _ status: FileStatus) {
         self.header = header
         length = header.provisionalLength
         durable = DurableState(header, isNew: isNew)
