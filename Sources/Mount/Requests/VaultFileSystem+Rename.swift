@@ -17,27 +17,40 @@ extension VaultFileSystem {
             let exchanges = flags & RENAME_EXCHANGE != 0
             let renameKind = RenameKind(
                 noReplace: flags & RENAME_NOREPLACE != 0, leavesWhiteout: flags & RENAME_WHITEOUT != 0)
-            func perform() throws(VaultError) {
-                if exchanges { try exchange(old, new) } else { try move(old, to: new, renameKind) }
+            func perform(_ ends: RenameEnds) throws(VaultError) {
+                if exchanges { try exchange(old, new) } else { try move(old, to: new, ends, renameKind) }
             }
             let isShared = try tree.withShared { () throws(VaultError) in
-                guard try isFileAtMost(old), try isFileAtMost(new) else { return false }
-                try perform()
+                let ends = try ends(old, new)
+                guard ends.areFilesAtMost else { return false }
+                try perform(ends)
                 return true
             }
-            if !isShared { try tree.withExclusive(perform) }
+            if !isShared { try tree.withExclusive { () throws(VaultError) in try perform(try ends(old, new)) } }
             moves.add(1, ordering: .releasing)
         }
     }
 
-    /// Whether `tree` shared suffices for a rename: no request may walk through a directory while it moves, or look for
-    /// an object that is found by its name alone.
-    private func isFileAtMost(_ location: Location) throws(VaultError) -> Bool {
+    /// What has the two names of a rename.
+    private struct RenameEnds {
+        let source: FileStatus
+        /// Nil if nothing has the new name.
+        let standing: FileStatus?
+
+        /// Whether `tree` shared suffices for the rename: no request may walk through a directory while it moves, or
+        /// look for an object that is found by its name alone.
+        var areFilesAtMost: Bool { source.kind == .regular && standing.map { $0.kind == .regular } ?? true }
+    }
+
+    /// Needs `tree`. The kernel holds the locks of both parents.
+    private func ends(_ old: Location, _ new: Location) throws(VaultError) -> RenameEnds {
+        let source = try vault.status(of: old.name, in: try directory(of: old.parent))
         do throws(VaultError) {
-            return try vault.status(of: location.name, in: try directory(of: location.parent)).kind == .regular
+            return RenameEnds(
+                source: source, standing: try vault.status(of: new.name, in: try directory(of: new.parent)))
         } catch {
             guard error == .system(.ENOENT) else { throw error }
-            return true
+            return RenameEnds(source: source, standing: nil)
         }
     }
 
@@ -81,14 +94,16 @@ extension VaultFileSystem {
     }
 
     /// Needs `tree`, exclusively for a directory. The kernel holds the locks of both parents.
-    private func move(_ old: Location, to new: Location, _ kind: RenameKind) throws(VaultError) {
+    private func move(
+        _ old: Location, to new: Location, _ ends: RenameEnds, _ kind: RenameKind
+    ) throws(VaultError) {
         let directory = try directory(of: old.parent)
         let newDirectory = try self.directory(of: new.parent)
-        let status = try vault.status(of: old.name, in: directory)
-        let target = try target(at: new, in: newDirectory)
-        let removed = target.map { self.removedEntry($0.status, new.name, in: newDirectory) }
-        if let target, target.inode == BackingInode(status) { return }  // two links of one file: nothing to do
-        if kind.noReplace && target != nil { throw .system(.EEXIST) }
+        let status = ends.source
+        // Two links of one file: nothing to do.
+        if let standing = ends.standing, BackingInode(standing) == BackingInode(status) { return }
+        if kind.noReplace && ends.standing != nil { throw .system(.EEXIST) }
+        let removed = ends.standing.map { self.removedEntry($0, new.name, in: newDirectory) }
 
         // Opens an empty directory that is replaced: programs that hold it open continue to use it.
         if let node = removed?.node, node.isDirectory { _ = try? self.directory(of: node) }
@@ -96,19 +111,18 @@ extension VaultFileSystem {
         let kept = removed.flatMap { keepOpen($0) }
         // If the kernel no longer knows the node, it sends no FORGET for it.
         defer { if let kept { isDone ? forget(kept.id, count: 0) : releaseKeptFile(of: kept) } }
+        let replaced = try ends.standing.flatMap { (standing) throws(VaultError) in
+            try replacedFile(at: new, in: newDirectory, standing, kept)
+        }
 
         func perform(_ moved: Moved) throws(VaultError) {
             try vault.rename(
-                old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: target?.file,
-                replacesDirectory: target?.status.kind == .directory, kind)
+                old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: replaced,
+                replacesDirectory: ends.standing?.kind == .directory, kind)
         }
         switch status.kind {
         case .regular:
-            // The kernel has looked it up, so its node exists, unless the name leads to another file by now.
-            let entry = try vault.lookup(old.name, in: directory)
-            let (found, node) = instantiate(entry, at: old)
-            defer { forget(found.node, count: 1) }
-            try withFile(of: node) { (file) throws(VaultError) in
+            try withFile(at: old, in: directory, status) { (node, file) throws(VaultError) in
                 let classBefore = file.protectionClass
                 defer {
                     // The file may have taken over a class that is locked: B at any time, A during an eviction. This
@@ -150,36 +164,51 @@ extension VaultFileSystem {
         return node
     }
 
-    private struct Target {
-        let status: FileStatus
-        /// Nil unless it is a regular file that is valid.
-        let file: ReplacedFile?
-        var inode: BackingInode { BackingInode(status) }
+    /// Runs `body` with the open file that a name leads to.
+    ///
+    /// - Parameter status: of the name.
+    private func withFile(
+        at location: Location, in directory: Directory, _ status: FileStatus,
+        _ body: (Node, File) throws(VaultError) -> Void
+    ) throws(VaultError) {
+        // The kernel has looked the name up, so its node exists, unless the name leads to another file by now.
+        if let node = nodes[BackingInode(status)], node.names.contains(location), let file = try? useFile(of: node) {
+            defer { releaseFile(of: node) }
+            return try body(node, file)
+        }
+        let (found, node) = instantiate(try vault.lookup(location.name, in: directory), at: location)
+        defer { forget(found.node, count: 1) }
+        try withFile(of: node) { (file) throws(VaultError) in try body(node, file) }
     }
 
-    /// The object at the new name. A file that was valid at the last lookup and is damaged now may be replaced, and
-    /// counts as of the class it had. Other damage makes the kernel's own lookup fail.
-    private func target(at location: Location, in directory: Directory) throws(VaultError) -> Target? {
+    /// The file at the new name; nil unless it is a regular file. One that was valid at the last lookup and is damaged
+    /// now may be replaced, and counts as of the class it had. Other damage makes the kernel's own lookup fail.
+    ///
+    /// - Parameters:
+    ///   - standing: the status of the new name.
+    ///   - kept: the node, if its file is kept open.
+    private func replacedFile(
+        at location: Location, in directory: Directory, _ standing: FileStatus, _ kept: Node?
+    ) throws(VaultError) -> ReplacedFile? {
+        if let file = kept?.state.withLock({ $0.file?.file }) { return ReplacedFile(file.header) }
+        guard standing.kind == .regular || standing.kind == .directory else { return nil }
         do throws(VaultError) {
             let entry = try vault.lookup(location.name, in: directory)
-            guard case .file(let header) = entry.details else { return Target(status: entry.status, file: nil) }
-            return Target(status: entry.status, file: ReplacedFile(header))
+            guard case .file(let header) = entry.details else { return nil }
+            return ReplacedFile(header)
         } catch {
             switch error {
             case .system(.ENOENT): return nil
             case .damaged:
-                let status = try vault.status(of: location.name, in: directory)
-                guard status.kind == .regular, let node = nodes[BackingInode(status)],
+                guard standing.kind == .regular, let node = nodes[BackingInode(standing)],
                     case .file(let identifier) = node.identity,
                     let last = node.state.withLock({ state in
                         state.file.map { Node.ClosedFile($0.file.header) } ?? state.closed
                     })
                 else { throw error }
                 log(error, at: location.parent, location.name)
-                return Target(
-                    status: status,
-                    file: ReplacedFile(
-                        file: identifier, protectionClass: last.protectionClass, isExplicit: last.isExplicit))
+                return ReplacedFile(
+                    file: identifier, protectionClass: last.protectionClass, isExplicit: last.isExplicit)
             default: throw error
             }
         }

@@ -41,16 +41,15 @@ extension Vault {
         switch moved {
         case .file(let file):
             let binding = binding(of: newName, in: newParent)
-            let target = replaced == nil ? nil : try? store.status(of: new.name, in: newParent.descriptor)
+            let standing = try replacedStatus(new.name, in: newParent)
             let move = try file.beginMove(
                 to: binding, in: newParent.identifier,
                 taking: protection(
                     for: file, at: newName, replacing: replaced,
                     sameDirectory: parent.identifier == newParent.identifier),
-                replacing: replaced == nil ? nil : target?.modified ?? .now, isRename: true)
+                replacing: replaced == nil ? nil : standing?.modified ?? .now, isRename: true)
             do throws(VaultError) {
                 let oldBinding = self.binding(of: name, in: parent)
-                let standing = try replacedStatus(new.name, in: newParent)
                 try replacing(standing, new, newName, in: newParent, isReplaced: true, by: file) {
                     () throws(VaultError) in
                     try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
