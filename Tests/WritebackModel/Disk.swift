@@ -2,6 +2,8 @@
 struct Versions<Value: Hashable>: Hashable {
     /// The one that was flushed, and those that were written since, in order.
     private(set) var all: [Value]
+    /// So many versions came before those.
+    private var gone = 0
 
     init(_ value: Value) { all = [value] }
 
@@ -11,9 +13,20 @@ struct Versions<Value: Hashable>: Hashable {
 
     mutating func write(_ value: Value) { all.append(value) }
 
-    /// Flushes what was written when there were `count` versions.
-    mutating func flush(_ count: Int) { all.removeFirst(min(count, all.count) - 1) }
-    mutating func flush() { all = [current] }
+    /// So many versions there have been.
+    var count: Int { gone + all.count }
+
+    /// Flushes what was written when there had been `count` versions.
+    mutating func flush(_ count: Int) {
+        let old = max(0, count - gone - 1)
+        all.removeFirst(old)
+        gone += old
+    }
+
+    mutating func flush() { flush(count) }
+
+    /// Counts anew: nothing knows of an earlier count.
+    mutating func forgetCount() { gone = 0 }
 
     /// What a crash may find.
     var possible: [Value] { isFlushed ? all : Array(Set(all)) }
@@ -63,12 +76,18 @@ struct Disk: Hashable {
 
     var mark: Mark {
         Mark(
-            cells: cells.map(\.all.count), size: size.all.count, header: header.all.count, metadata: metadata.all.count)
+            cells: cells.map(\.count), size: size.count, header: header.count, metadata: metadata.count)
+    }
+
+    /// No flush is under way.
+    mutating func forgetCounts() {
+        for block in cells.indices { cells[block].forgetCount() }
+        size.forgetCount()
+        header.forgetCount()
+        metadata.forgetCount()
     }
 
     /// A flush that began at `mark`. With `all`, a store that keeps the order of its metadata commits that too.
-    ///
-    /// Nothing is flushed between: otherwise the counts would not fit.
     mutating func flush(_ mark: Mark, all: Bool) {
         for block in cells.indices { cells[block].flush(mark.cells[block]) }
         size.flush(mark.size)

@@ -11,8 +11,13 @@ public struct ModelChecker {
         /// A header in the backing file would get no stamp that a copier can tell from the last.
         public var isStampSpent: Bool
 
+        /// A new length is in a header before a change is acknowledged: `File.keepLengths`.
+        public var keepsLengths = false
+
         public static let all = [true, false].flatMap { isOrdered in
-            [true, false].map { Rules(isOrdered: isOrdered, isStampSpent: $0) }
+            [true, false].map { Rules(isOrdered: isOrdered, isStampSpent: $0) } + [
+                Rules(isOrdered: isOrdered, isStampSpent: false, keepsLengths: true)
+            ]
         }
     }
 
@@ -103,13 +108,14 @@ public struct ModelChecker {
         if let reason { result.violation = Violation(events: trace, reason: reason) }
     }
 
-    /// A killed daemon leaves all that was written, and a header of the last length that was told, as after a close.
+    /// A killed daemon leaves all that was written, and a header of the last length that was told: after a close, or
+    /// always, if that is the rule.
     private mutating func lookAtKill(of file: ModelFile, after event: ModelEvent) {
         guard result.violation == nil, file.name != 0 else { return }
         let finding = file.disk.killed.recovered()
         if case .file(let length, let units) = finding, length <= file.length,
             (0..<length).allSatisfy({ units[$0] == file.units[$0] }),
-            length == file.length || !file.state.sync.isHeaderCurrent && event != .close
+            length == file.length || !file.state.sync.isHeaderCurrent && event != .close && !rules.keepsLengths
         {
             return
         }

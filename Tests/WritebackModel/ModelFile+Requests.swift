@@ -65,6 +65,22 @@ extension ModelFile {
             disk.release(upTo: .max)
             pass()
         }
+        if sync == nil, checkpoint == nil { disk.forgetCounts() }
+    }
+
+    /// A crash may find a change from now on, also if a flush succeeds that is under way.
+    private mutating func allow(_ change: Promise.Change) {
+        promise.contents.allow(change)
+        promise.replaced?.allow(change)
+        sync?.contents.allow(change)
+    }
+
+    /// A header with the new length comes before a change is acknowledged, where close(2) is not reported.
+    private mutating func keepLength() {
+        guard rules.keepsLengths, let place = state.headerAfterChange else { return }
+        if place == .journal { return appendHeader() }
+        placeHeader()
+        state.sync.needsHeader()
     }
 
     private mutating func noteChange() {
@@ -88,8 +104,7 @@ extension ModelFile {
         if state.mustFlushTruncation(toReach: UInt64(unit + 1) * bytesPerUnit) { perform(.flush(all: false)) }
         writes += 1
         units[unit] = writes
-        promise.contents.allow(writes, at: unit, length: end)
-        promise.replaced?.allow(writes, at: unit, length: end)
+        allow(.write(writes, unit: unit, length: end))
         noteChange()
         let sealed = Sealed(units, block: block, length: end)
         if state.firstInPlace(of: UInt64(block)...UInt64(block)) == UInt64(block) {
@@ -99,6 +114,7 @@ extension ModelFile {
             state.length = UInt64(end) * bytesPerUnit
             journal([(block, sealed)])
         }
+        keepLength()
     }
 
     private mutating func truncateStaleTail() {
@@ -110,8 +126,7 @@ extension ModelFile {
     private mutating func truncate(to end: Int) {
         truncateStaleTail()
         noteChange()
-        promise.contents.allowCut(at: end)
-        promise.replaced?.allowCut(at: end)
+        allow(.cut(end))
         for unit in end..<mostUnits { units[unit] = 0 }
         let bytes = UInt64(end) * bytesPerUnit
         let plan = state.truncation(to: bytes, isStampSpent: rules.isStampSpent)
@@ -136,13 +151,16 @@ extension ModelFile {
         state.sync.needsHeaderSync()
         state.sync.needsHeader()
         list()
+        keepLength()
     }
 
     // MARK: Syncs: File+Synchronizing.swift
 
     /// A sync has returned.
-    private mutating func acknowledge(names: Bool) {
-        promise.contents = Promise.Contents(units, length: length)
+    ///
+    /// - Parameter contents: what may be found from now on.
+    private mutating func acknowledge(_ contents: Promise.Contents, names: Bool) {
+        promise.contents = contents
         promise.replaced = nil
         // A sync of a file without a name promises nothing of the name that it had.
         if name != 0 {
@@ -154,7 +172,7 @@ extension ModelFile {
 
     private mutating func acknowledgeName() {
         // The first name of a new file is durable by an fsync if the store's own does that.
-        promise.mayBeMissing = disk.metadata.possible.contains { $0.name == 0 }
+        if rules.isOrdered || promise.hasGotName { promise.mayBeMissing = false }
         promise.names = name
     }
 
@@ -166,13 +184,15 @@ extension ModelFile {
             state.didConfirmInJournal()
             disk.flushJournal(upTo: state.journal.sequence)
         }
-        acknowledge(names: false)
+        acknowledge(current, names: false)
     }
+
+    private var current: Promise.Contents { Promise.Contents(units, length: length) }
 
     private mutating func beginSyncInPlace() {
         guard state.dataSync(copying: 0) == .confirmInPlace else { return dataSync() }
         perform(state.stepsBeforeConfirmingInPlace)
-        sync = BegunSync(mark: state.flushMark, flush: disk.mark)
+        sync = BegunSync(mark: state.flushMark, flush: disk.mark, contents: current)
     }
 
     private mutating func endSyncInPlace() {
@@ -181,16 +201,13 @@ extension ModelFile {
         disk.flush(begun.flush, all: false)
         pass()
         guard state.isCovered(by: begun.mark) else { return }
-        let covered = Int(begun.mark.length / bytesPerUnit)
-        let isAll = state.isUnchanged(since: begun.mark)
         state.willConfirmInPlace(begun.mark)
         state.confirm(begun.mark.length)
         appendHeader()
         perform { $0.nextStepToRemoval }
         state.didConfirmInPlace(begun.mark)
         disk.flushJournal(upTo: state.journal.sequence)
-        // Of what was written meanwhile, nothing is promised. The model then promises no more than before.
-        if isAll, covered == length { acknowledge(names: false) } else { pass() }
+        acknowledge(begun.contents, names: false)
     }
 
     private mutating func syncAll() {
@@ -200,7 +217,7 @@ extension ModelFile {
         } else {
             checkpointAlone(CheckpointRequest(all: true))
         }
-        acknowledge(names: true)
+        acknowledge(current, names: true)
     }
 
     // MARK: Checkpoints: File+Checkpoint.swift
@@ -228,8 +245,8 @@ extension ModelFile {
             let needsSecondFlush = state.needsSecondFlush(isTailLonger: isTailLonger)
             perform(steps)
             checkpoint = .begun(
-                state.flushMark, sequence: state.journal.sequence, folders: state.names.folders.count,
-                needsSecondFlush: needsSecondFlush, all: steps.contains(.dropSummary), disk.mark)
+                state.flushMark, sequence: state.journal.sequence, needsSecondFlush: needsSecondFlush,
+                all: steps.contains(.dropSummary), disk.mark)
         }
     }
 
@@ -244,9 +261,9 @@ extension ModelFile {
             state.journal.didRemove()
             state.sync.didUnlist()
             disk.release(upTo: .max)
-        case .begun(let mark, let sequence, let folders, let needsSecondFlush, let all, let flush):
+        case .begun(let mark, let sequence, let needsSecondFlush, let all, let flush):
             checkpoint = nil
-            if folders > 0 { disk.flushNames(flush) }
+            if state.names.hasChanges { disk.flushNames(flush) }
             disk.flush(flush, all: all)
             pass()
             switch state.continuation(since: mark, sequence) {
@@ -257,7 +274,7 @@ extension ModelFile {
             case .place:
                 state.didFlush(mark.generation)
                 state.confirm(mark.length)
-                if state.names.folders.count == folders { state.didFlushFolders() }
+                if state.hasSameNames(as: mark) { state.didFlushFolders() }
                 placeCheckpoint()
                 if needsSecondFlush {
                     checkpoint = .placed(state.flushMark, disk.mark)
@@ -291,7 +308,7 @@ extension ModelFile {
             isStampSpent: rules.isStampSpent)
         if rules.isOrdered, state.way(of: request) == .ordered {
             state.header.bindings = bindings
-            forget()
+            forget(durably: true)
             placeHeader()
             disk.metadata.write(
                 Metadata(name: old, pending: ModelPending(names: header.names, generation: header.generation)))
@@ -299,9 +316,10 @@ extension ModelFile {
             state.names.didMoveInOrder(state.durable.placed.generation)
         } else {
             checkpointAlone(CheckpointRequest(confirming: replaces, isMoving: true)) { $0.bindings = bindings }
-            forget()
+            forget(durably: true)
         }
         promise.names |= new
+        promise.hasGotName = true
         promise.replaced = replaces ? Promise.Contents(units, length: length) : nil
         promise.replacedAt = new
         disk.metadata.write(Metadata(name: new, pending: disk.metadata.current.pending))
@@ -317,7 +335,7 @@ extension ModelFile {
         disk.metadata.write(Metadata(name: 0, pending: disk.metadata.current.pending))
         state.names.didLoseLastName(from: ModelFile.folder)
         pass()
-        forget()
+        forget(durably: false)
     }
 
     /// fsync(2) of the folder: Vault+FreshFolders.swift.

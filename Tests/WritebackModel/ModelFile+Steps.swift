@@ -13,6 +13,7 @@ extension ModelFile {
             count += 1
             guard count < 20 else { return fault = "the plan has no end" }
             perform(step)
+            if step == .appendFreshBlocks { return }
         }
     }
 
@@ -54,7 +55,7 @@ extension ModelFile {
     // MARK: Names
 
     private mutating func leap() {
-        guard name != 0 else { return state.names.didFindNoName() }
+        guard name != 0 else { return state.journal.didDistinguish() }
         state.header.generation += 100
         placeHeader()
         pass()
@@ -69,14 +70,17 @@ extension ModelFile {
         let flushed = state.durable.flushedGeneration
         let sequence = disk.append(.intent(name: name, low: flushed, high: state.durable.placed.generation))
         if flushed == 0 { isUncommitted = true }
-        state.journal.didAppendIntent(sequence)
+        state.journal.didAppendIntent(sequence, isAll: flushed == 0)
     }
 
     /// The journal must not make the file again.
-    mutating func forget() {
+    ///
+    /// - Parameter durably: before this returns.
+    mutating func forget(durably: Bool) {
         guard isUncommitted else { return }
         isUncommitted = false
-        disk.flushJournal(upTo: disk.append(.forget))
+        let sequence = disk.append(.forget)
+        if durably { disk.flushJournal(upTo: sequence) }
         pass()
     }
 
@@ -171,7 +175,7 @@ extension ModelFile {
     }
 
     mutating func placeCheckpoint() {
-        state.durable.willCheckpoint(confirming: state.header.length)
+        state.willPlaceCheckpoint()
         placeHeader()
         state.didPlaceCheckpoint()
     }

@@ -27,7 +27,7 @@ struct ModelFile {
 
     /// A checkpoint of several files, which has come as far as the flush of this one.
     enum BegunCheckpoint: Hashable {
-        case begun(FileState.FlushMark, sequence: UInt64, folders: Int, needsSecondFlush: Bool, all: Bool, Disk.Mark)
+        case begun(FileState.FlushMark, sequence: UInt64, needsSecondFlush: Bool, all: Bool, Disk.Mark)
         case removal
         case placed(FileState.FlushMark, Disk.Mark)
     }
@@ -36,6 +36,8 @@ struct ModelFile {
     struct BegunSync: Hashable {
         let mark: FileState.FlushMark
         let flush: Disk.Mark
+        /// What may be found once it has succeeded.
+        var contents: Promise.Contents
     }
 
     private static let root = DirectoryIdentifier.zero
@@ -77,7 +79,16 @@ struct ModelFile {
     var neededSize: Int { Int(max(state.length, state.durable.end) / bytesPerUnit) }
     var isTailLonger: Bool { disk.size.current > length }
 
+    /// The header as it is to be written.
     var header: ModelHeader {
+        mutating get {
+            // A reader refuses such a header.
+            if state.header.length > state.length { fault = "a header confirms more than the file has" }
+            return asHeader
+        }
+    }
+
+    private var asHeader: ModelHeader {
         ModelHeader(
             generation: state.header.generation, length: Int(state.header.length / bytesPerUnit), provisional: length,
             names: state.header.bindings.reduce(0) { $0 | $1.bytes[0] })

@@ -12,13 +12,21 @@ struct Promise: Hashable {
             lengths = 1 << UInt8(length)
         }
 
-        mutating func allow(_ write: UInt8, at unit: Int, length: Int) {
+        private mutating func allow(_ write: UInt8, at unit: Int, length: Int) {
             units[unit] |= 1 << UInt64(write)
             lengths |= 1 << UInt8(length)
         }
 
+        /// A unit was written, or those behind the length were cut off.
+        mutating func allow(_ change: Change) {
+            switch change {
+            case .write(let number, let unit, let length): allow(number, at: unit, length: length)
+            case .cut(let length): allowCut(at: length)
+            }
+        }
+
         /// What was cut off reads as zeros if the file grows again.
-        mutating func allowCut(at length: Int) {
+        private mutating func allowCut(at length: Int) {
             for unit in length..<mostUnits { units[unit] |= 1 }
             lengths |= 1 << UInt8(length)
         }
@@ -29,15 +37,22 @@ struct Promise: Hashable {
         }
     }
 
+    enum Change {
+        case write(UInt8, unit: Int, length: Int)
+        case cut(Int)
+    }
+
     var contents: Contents
     /// What may be found at the name of the last rename, if another file was replaced there.
-    var replaced: (Contents)?
+    var replaced: Contents?
     var replacedAt: UInt8 = 0
     /// The names under which the file may be found, as bits.
     var names: UInt8 = 0
     var mayBeMissing = true
     /// No sync has returned: the header may be missing.
     var mayBeVoid = true
+    /// The file has got a name that fsync(2) of the file makes durable.
+    var hasGotName = false
 
     init(_ current: Units, length: Int) { contents = Contents(current, length: length) }
 
@@ -45,7 +60,14 @@ struct Promise: Hashable {
     func isBroken(by finding: Finding, at name: UInt8) -> String? {
         switch finding {
         case .missing: mayBeMissing ? nil : "the name is gone"
-        case .void: mayBeVoid ? nil : "the header is gone"
+        case .void:
+            if !mayBeVoid {
+                "the header is gone"
+            } else if replaced != nil, replacedAt == name {
+                "what replaced another file is gone"
+            } else {
+                nil
+            }
         case .refused: "the header has another name"
         case .damaged(let block): "block \(block) is damaged"
         case .file(let length, let units):

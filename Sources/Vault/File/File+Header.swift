@@ -89,10 +89,8 @@ extension File {
     /// not stamped: a copier that compares size and time sees the growth by the size, and the header that follows the
     /// last change is stamped. Needs `lock` exclusively, and room in the journal.
     func keepLength() throws(VaultError) {
-        guard keepsLengths.load(ordering: .relaxed), !state.sync.isHeaderCurrent,
-            state.length != state.sync.toldLength
-        else { return }
-        if state.journal.hasRecords { return try journalHeader() }
+        guard keepsLengths.load(ordering: .relaxed), let place = state.headerAfterChange else { return }
+        if place == .journal { return try journalHeader() }
         if let modified = state.times.modified { state.header.modified = FileTime(modified) }
         if let touched = state.times.touched { state.header.changed = FileTime(touched) }
         state.header.written = FileTime(.tick)

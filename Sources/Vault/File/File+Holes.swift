@@ -65,7 +65,7 @@ extension File {
         noteChange()
         let before = state.header.firstSparseBlock
         state.header.firstSparseBlock = min(before, blocks.lowerBound)
-        let durableBlocksEnd = max(blocks.lowerBound, min(blocks.upperBound, state.durable.blocks))
+        let durableBlocksEnd = state.firstInPlace(of: blocks.lowerBound...blocks.upperBound - 1)
         let journaled = blocks.lowerBound..<durableBlocksEnd
         let free = durableBlocksEnd..<blocks.upperBound
         if !free.isEmpty {

@@ -158,7 +158,7 @@ extension File {
 
     /// Writes a stored block below the durable end into the journal, any other into the backing file.
     func putBlock(_ stored: RawSpan, as block: UInt64) throws(VaultError) {
-        if block < state.durable.blocks { return try journal(stored, asBlock: block) }
+        if state.firstInPlace(of: block...block) > block { return try journal(stored, asBlock: block) }
         let file = try writable()
         // If the write fails, a part of the block that was there may be gone.
         state.repair.keep(stored.array(0..<stored.byteCount), ofBlock: block)

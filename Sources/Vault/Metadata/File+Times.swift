@@ -23,19 +23,21 @@ extension File {
     /// Writes the header in `state` to the backing file, with the times that stat(2) shows and a new stamp. Needs
     /// `lock` exclusively.
     ///
-    /// - Parameters:
-    ///   - replaced: the time of modification of the backing file that this one is about to replace.
-    ///   - behind: changes the backing file behind it, in a way that stat(2) must not show.
-    func writeStampedHeader(
-        replacing replaced: Timespec? = nil, _ behind: () throws(VaultError) -> Void = {}
-    ) throws(VaultError) {
+    /// - Parameter replaced: the time of modification of the backing file that this one is about to replace.
+    func writeStampedHeader(replacing replaced: Timespec? = nil) throws(VaultError) {
         try keepingChangeTime { (own) throws(VaultError) in
-            try writeStampedHeader(over: own, replacing: replaced)
-            try behind()
+            try writeStampedHeader(over: own, replacing: replaced, summarizing: true)
         }
     }
 
-    private func writeStampedHeader(over own: FileStatus, replacing replaced: Timespec?) throws(VaultError) {
+    /// As above, within `keepingChangeTime`.
+    ///
+    /// - Parameters:
+    ///   - own: the status of the backing file.
+    ///   - summarizing: the file gets its summary, if it may have one.
+    func writeStampedHeader(
+        over own: FileStatus, replacing replaced: Timespec?, summarizing: Bool
+    ) throws(VaultError) {
         _ = try writable()
         var status = own
         show(&status)
@@ -62,7 +64,8 @@ extension File {
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
             state.times.show(modified: nil)
-            if own.linkCount == 1, state.names.currentProtection == nil, state.header.length == state.length,
+            if summarizing, own.linkCount == 1, state.names.currentProtection == nil,
+                state.header.length == state.length,
                 !state.needsPending
             {
                 vault.summarize(state.header, of: descriptor)

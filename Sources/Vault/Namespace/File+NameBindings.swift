@@ -87,29 +87,29 @@ extension File {
         takingClass takesClass: Bool
     ) throws(VaultError) -> Bool {
         guard vault.traits.hasAttributes, let device = vault.store.orderedDevice else { return false }
-        let status = try vault.backingStatus(of: .file(descriptor))
-        let request = MoveRequest(
-            folder: folder, bindings: bindings, replaces: replaced != nil, takesClass: takesClass,
-            isOnlyLink: status.linkCount == 1, isStampSpent: isStampSpent)
-        guard status.device == device, state.way(of: request) == .ordered else { return false }
-        let before = state.header.bindings
-        state.header.bindings = bindings
-        var isSet = true
-        do throws(VaultError) {
-            try forget()
-            try writeStampedHeader(replacing: replaced) { () throws(VaultError) in
-                do throws(Errno) { try vault.setPending(state.header, of: descriptor) } catch { isSet = false }
+        var isDone = false
+        try keepingChangeTime { (own) throws(VaultError) in
+            let request = MoveRequest(
+                folder: folder, bindings: bindings, replaces: replaced != nil, takesClass: takesClass,
+                isOnlyLink: own.linkCount == 1, isStampSpent: isStampSpent)
+            guard own.device == device, state.way(of: request) == .ordered else { return }
+            let before = state.header.bindings
+            state.header.bindings = bindings
+            do throws(VaultError) {
+                try forget()
+                try writeStampedHeader(over: own, replacing: replaced, summarizing: false)
+                isDone = (try? vault.setPending(state.header, of: descriptor)) != nil
+            } catch {
+                state.header.bindings = before
+                throw error
             }
-        } catch {
-            state.header.bindings = before
-            throw error
+            if isDone {
+                state.names.didMoveInOrder(state.durable.placed.generation)
+            } else {
+                state.header.bindings = before
+            }
         }
-        guard isSet else {
-            state.header.bindings = before
-            return false
-        }
-        state.names.didMoveInOrder(state.durable.placed.generation)
-        return true
+        return isDone
     }
 
     private static func adding(_ binding: NameBinding, to bindings: [NameBinding]) -> [NameBinding] {

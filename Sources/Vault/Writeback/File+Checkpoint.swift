@@ -96,7 +96,7 @@ extension File {
     /// Writes the header on top of blocks that are all durable in place, or will never be confirmed. Needs `lock`
     /// exclusively.
     func placeCheckpoint(replacing replaced: Timespec? = nil) throws(VaultError) {
-        state.durable.willCheckpoint(confirming: state.header.length)
+        state.willPlaceCheckpoint()
         let generation = state.durable.placed.generation
         defer { if state.durable.placed.generation != generation { state.didPlaceCheckpoint() } }
         try writeStampedHeader(replacing: replaced)
@@ -197,7 +197,7 @@ extension File {
                 state.didFlush(checkpoint.mark.generation)
                 state.confirm(checkpoint.mark.length)
                 // A name that was lost or gained meanwhile lies in a folder that was not flushed.
-                if state.names.folders.count == checkpoint.folders.count { state.didFlushFolders() }
+                if state.hasSameNames(as: checkpoint.mark) { state.didFlushFolders() }
                 try placeCheckpoint()
                 guard checkpoint.needsSecondFlush else {
                     try perform(state.stepsWithoutFlush)

@@ -15,7 +15,10 @@ extension File {
 
     /// Writes a header with a new generation, and flushes it.
     func leap() throws(VaultError) {
-        guard try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else { return state.names.didFindNoName() }
+        // Whether it still has a name is found out with its path.
+        guard try vault.backingStatus(of: .file(descriptor)).linkCount > 0 else {
+            return state.journal.didDistinguish()
+        }
         let before = state.header.generation
         state.header.leap()
         do throws(VaultError) {
@@ -87,7 +90,7 @@ extension File {
             if state.durable.flushedGeneration == 0 {
                 journal.noteCreate(of: identity)
             }
-            state.journal.didAppendIntent(extent.sequence)
+            state.journal.didAppendIntent(extent.sequence, isAll: state.durable.flushedGeneration == 0)
             return true
         }
     }

@@ -80,7 +80,10 @@ extension File {
         var sequence: UInt64?
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(FileState.mostMirrored)) { (_) throws(VaultError) in
             guard state.dataSync() != .confirmInPlace else { return true }
-            while let step = state.nextStepToConfirmInJournal { try perform(step) }
+            while let step = state.nextStepToConfirmInJournal {
+                try perform(step)
+                if step == .appendFreshBlocks { break }
+            }
             state.didConfirmInJournal()
             sequence = state.journal.sequence
             return true
@@ -109,16 +112,12 @@ extension File {
         var sequence: UInt64?
         try withRoom(2 * Journal.roomForFile) { (_) throws(VaultError) in
             guard state.isCovered(by: mark) else { return true }
-            let (flushed, records) = (state.durable.flushed, state.journal.records)
+            let before = state
             state.willConfirmInPlace(mark)
             do throws(VaultError) {
                 try confirming(mark.length) { () throws(VaultError) in try journalHeader() }
             } catch {
-                // What was confirmed before still lies in the journal.
-                if records != .none {
-                    state.durable.forgetFlush(flushed)
-                    state.journal.keepIntent(records)
-                }
+                state.takeBackConfirmation(before)
                 throw error
             }
             try makeRemovalDurable()

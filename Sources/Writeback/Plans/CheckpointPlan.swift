@@ -24,8 +24,6 @@ package struct CheckpointPlan {
     package let commit: [WriteStep]
     /// Gives back what only older headers need.
     package let finish: [WriteStep]
-
-    package var all: [WriteStep] { prepare + commit + finish }
 }
 
 extension FileState {

@@ -27,7 +27,7 @@ extension FileState {
     /// A sync of the folder that the file was made in puts its header into the journal.
     ///
     /// Keeps: a durable name has a file.
-    package var mustTellOfCreation: Bool { durable.flushedGeneration == 0 && !journal.hasRecords }
+    package var mustTellOfCreation: Bool { durable.flushedGeneration == 0 && journal.records != .complete }
 
     /// Where a header goes that is written now.
     package enum HeaderPlace { case backingFile, journal }
@@ -37,6 +37,15 @@ extension FileState {
     /// Keeps: while there are records, only a checkpoint places a header, which would make them dead.
     package func placeOfHeader(isStampSpent: Bool) -> HeaderPlace {
         journal.hasRecords || isStampSpent ? .journal : .backingFile
+    }
+
+    /// What a change has to write before it is acknowledged, where the kernel does not report close(2): nil if the last
+    /// header tells of the length.
+    ///
+    /// Keeps: a killed daemon loses nothing that was acknowledged.
+    package var headerAfterChange: HeaderPlace? {
+        guard !sync.isHeaderCurrent, length != sync.toldLength else { return nil }
+        return journal.hasRecords ? .journal : .backingFile
     }
 
     /// What close(2) has to write; nil if the last header tells of the file as it is.

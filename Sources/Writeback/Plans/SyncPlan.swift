@@ -40,7 +40,8 @@ extension FileState {
         return blocks
     }
 
-    /// What comes next before a flush of the journal makes all that was written durable; nil if nothing does.
+    /// What comes next before a flush of the journal makes all that was written durable; nil if nothing does. Nothing
+    /// comes after `appendFreshBlocks`.
     ///
     /// Keeps: the last header in the journal confirms blocks that are durable in place or lie before it in the journal.
     package var nextStepToConfirmInJournal: WriteStep? {
@@ -61,16 +62,23 @@ extension FileState {
     package struct FlushMark: Hashable {
         package let length: UInt64
         package let generation: UInt64
+        /// So many folders wait for a flush.
+        fileprivate let folders: Int
         fileprivate let round: UInt64
         fileprivate let changes: UInt64
     }
 
     package var flushMark: FlushMark {
-        FlushMark(length: length, generation: durable.placed.generation, round: sync.round, changes: sync.changes)
+        FlushMark(
+            length: length, generation: durable.placed.generation, folders: names.folders.count,
+            round: sync.round, changes: sync.changes)
     }
 
     /// Whether a flush that was begun at `mark` has made durable what the file had then, and still has.
     package func isCovered(by mark: FlushMark) -> Bool { sync.round == mark.round }
+
+    /// Whether no name was gained or lost since `mark`, so that its folders are all.
+    package func hasSameNames(as mark: FlushMark) -> Bool { names.folders.count == mark.folders }
 
     /// Whether nothing has been written since `mark`.
     package func isUnchanged(since mark: FlushMark) -> Bool { sync.changes == mark.changes }

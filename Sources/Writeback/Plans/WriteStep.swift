@@ -12,9 +12,11 @@ package enum WriteStep: Hashable, Sendable {
 
     // MARK: The journal
 
-    /// Gives the file a generation that no duplicate has or will reach: writes the header, and flushes it.
+    /// Gives the file a generation that no duplicate has or will reach: writes the header, and flushes it. Events:
+    /// `willPlaceHeader`, `didPlaceHeader`, `didFlush`, `journal.didDistinguish`.
     case leap
-    /// Appends the record by which replay finds the file. Event: `journal.didAppendIntent`.
+    /// Appends the record by which replay finds the file; first it flushes the file if its path is not known. Events:
+    /// `journal.didAppendIntent`, or `names.didFindNoName`.
     case declareIntent
     /// Appends the header. Event: `didAppendHeader`.
     case appendHeader
@@ -36,7 +38,8 @@ package enum WriteStep: Hashable, Sendable {
     case flush(all: Bool)
     /// Writes the header as it is. Events: `willPlaceHeader`, `didPlaceHeader`.
     case placeHeader
-    /// Writes the header on top of blocks that are durable in place. Events as before, and `didPlaceCheckpoint`.
+    /// Writes the header on top of blocks that are durable in place. Events: `willPlaceCheckpoint`, those of
+    /// `placeHeader`, and `didPlaceCheckpoint`.
     case placeCheckpoint
     /// Writes the placed header once more, so that it confirms all of the file. Events: `willConfirmPlacedHeader`,
     /// `confirm`, `didConfirmPlacedHeader`.

@@ -49,6 +49,9 @@ extension FileState {
         if names.currentProtection != nil { names.didPlaceMoving(durable.placed.generation) }
     }
 
+    /// A checkpoint is about to place its header.
+    package mutating func willPlaceCheckpoint() { durable.willCheckpoint(confirming: header.length) }
+
     /// The placed header is on top of blocks that are all durable in place, or will never be confirmed. Once it is
     /// durable, all records before it are dead. No record so far fits it, even if its time could not be set.
     package mutating func didPlaceCheckpoint() {
@@ -99,12 +102,19 @@ extension FileState {
         durable.didSyncTruncation()
     }
 
-    /// A flush without the lock has made a header durable that was the first one: the journal must not say any more
-    /// that it has all of the file.
+    /// A header in the journal is about to confirm blocks that only the backing file has, which was flushed at `mark`:
+    /// the journal must not say any more that it has all of the file.
     package mutating func willConfirmInPlace(_ mark: FlushMark) {
-        guard durable.flushedGeneration == 0 else { return }
+        guard durable.flushedGeneration == 0 || journal.claimsAll else { return }
         durable.didFlush(mark.generation)
         journal.dropIntent()
+    }
+
+    /// That header could not be appended: what was confirmed before still lies in the journal.
+    package mutating func takeBackConfirmation(_ before: FileState) {
+        guard before.journal.hasRecords else { return }
+        durable.forgetFlush(before.durable.flushed)
+        journal.keepIntent(before.journal)
     }
 
     /// A checkpoint is durable.

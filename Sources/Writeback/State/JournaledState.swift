@@ -17,6 +17,8 @@ package struct JournaledState: Hashable {
     }
 
     package private(set) var records = Records.none
+    /// The intent says that the journal has all of the file: replay could make it under its name.
+    package private(set) var claimsAll = false
     /// Blocks that lie in the journal and not in the backing file.
     package private(set) var blocks: [UInt64: JournalExtent] = [:]
     /// Blocks that are holes according to the journal, unless they have been written since. The backing file still has
@@ -46,8 +48,10 @@ package struct JournaledState: Hashable {
 
     package mutating func didDistinguish() { mayHaveDuplicates = false }
 
-    package mutating func didAppendIntent(_ sequence: UInt64) {
+    /// - Parameter isAll: the intent says that the journal has all of the file.
+    package mutating func didAppendIntent(_ sequence: UInt64, isAll: Bool) {
         if records == .none { records = .declared }
+        claimsAll = isAll
         self.sequence = sequence
     }
 
@@ -105,20 +109,22 @@ package struct JournaledState: Hashable {
     /// A header was placed that makes all records dead, once it is durable: the backing file has what they held.
     package mutating func didCheckpoint(_ generation: UInt64) {
         if records != .none { deadSince = generation }
-        records = .none
+        dropIntent()
         deadSequence = sequence
         blocks = [:]
         holes = RangeSet()
     }
 
     /// The next record begins with a new intent: the journal must not say any more that it has all of the file.
-    package mutating func dropIntent() { records = .none }
+    package mutating func dropIntent() { (records, claimsAll) = (.none, false) }
 
     /// No new intent was appended: the old one counts.
-    package mutating func keepIntent(_ before: Records) { records = before }
+    package mutating func keepIntent(_ before: JournaledState) {
+        (records, claimsAll) = (before.records, before.claimsAll)
+    }
 
     /// The file has lost its last name for good.
-    package mutating func didRemove() { records = .none }
+    package mutating func didRemove() { dropIntent() }
 
     /// What the journal has of a file in a read-only vault.
     package mutating func show(_ blocks: [UInt64: JournalExtent], _ holes: RangeSet<UInt64>) {
