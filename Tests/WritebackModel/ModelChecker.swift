@@ -46,8 +46,9 @@ public struct ModelChecker {
 
     private let rules: Rules
     private var result = Result()
-    private var seen: Set<StateKey> = []
-    private var crashed: Set<CrashKey> = []
+    /// Hashes of 64 bits stand for the states: whole ones would take a gigabyte.
+    private var seen: Set<Int> = []
+    private var crashed: Set<Int> = []
     private var trace: [ModelEvent] = []
 
     /// Runs a check.
@@ -60,14 +61,16 @@ public struct ModelChecker {
         var file = ModelFile(rules)
         for event in first { file = checker.next(file, event) }
         var frontier = [(file, first)]
-        for _ in 0..<events where checker.result.violation == nil {
+        for left in (0..<events).reversed() where checker.result.violation == nil {
             var following: [(ModelFile, [ModelEvent])] = []
             for (file, events) in frontier {
                 checker.trace = events
                 for event in file.possibleEvents {
                     let next = checker.next(file, event)
                     if checker.result.violation != nil { return checker.result }
-                    if checker.seen.insert(StateKey(next)).inserted { following.append((next, events + [event])) }
+                    let isNew = checker.seen.insert(StateKey(next).hashValue).inserted
+                    // Nothing follows the last events.
+                    if isNew, left > 0 { following.append((next, events + [event])) }
                 }
             }
             frontier = following
@@ -94,7 +97,7 @@ public struct ModelChecker {
     }
 
     private mutating func lookAtCrashes(of disk: Disk, _ promise: Promise) {
-        guard result.violation == nil, crashed.insert(CrashKey(disk: disk, promise: promise)).inserted else { return }
+        guard result.violation == nil, crashed.insert(CrashKey(disk: disk, promise: promise).hashValue).inserted else { return }
         result.crashes += 1
         var reason: String?
         var outcomes = 0
