@@ -97,7 +97,9 @@ public struct ModelChecker {
     }
 
     private mutating func lookAtCrashes(of disk: Disk, _ promise: Promise) {
-        guard result.violation == nil, crashed.insert(CrashKey(disk: disk, promise: promise).hashValue).inserted else { return }
+        guard result.violation == nil, crashed.insert(CrashKey(disk: disk, promise: promise).hashValue).inserted else {
+            return
+        }
         result.crashes += 1
         var reason: String?
         var outcomes = 0
