@@ -310,8 +310,9 @@ extension ModelFile {
             state.header.bindings = bindings
             forget(durably: true)
             placeHeader()
+            let placed = headerToWrite()
             disk.metadata.write(
-                Metadata(name: old, pending: ModelPending(names: header.names, generation: header.generation)))
+                Metadata(name: old, pending: ModelPending(names: placed.names, generation: placed.generation)))
             pass()
             state.names.didMoveInOrder(state.durable.placed.generation)
         } else {

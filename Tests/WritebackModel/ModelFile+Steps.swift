@@ -100,6 +100,7 @@ extension ModelFile {
     private mutating func appendWithHeader(_ blocks: [(Int, Sealed)]) {
         state.willAppendHeader()
         for (block, sealed) in blocks { _ = disk.append(.block(block, sealed)) }
+        let header = headerToWrite()
         state.didAppendHeader(disk.append(.header(header)))
         pass()
     }
@@ -159,6 +160,7 @@ extension ModelFile {
 
     mutating func placeHeader() {
         state.willPlaceHeader()
+        let header = headerToWrite()
         disk.header.write(header)
         state.didPlaceHeader()
         pass()
@@ -183,6 +185,7 @@ extension ModelFile {
     private mutating func confirmPlacedHeader() {
         state.willConfirmPlacedHeader()
         state.confirm(state.length)
+        let header = headerToWrite()
         disk.header.write(header)
         state.didConfirmPlacedHeader()
         pass()

@@ -80,16 +80,10 @@ struct ModelFile {
     var isTailLonger: Bool { disk.size.current > length }
 
     /// The header as it is to be written.
-    var header: ModelHeader {
-        mutating get {
-            // A reader refuses such a header.
-            if state.header.length > state.length { fault = "a header confirms more than the file has" }
-            return asHeader
-        }
-    }
-
-    private var asHeader: ModelHeader {
-        ModelHeader(
+    mutating func headerToWrite() -> ModelHeader {
+        // A reader refuses such a header.
+        if state.header.length > state.length { fault = "a header confirms more than the file has" }
+        return ModelHeader(
             generation: state.header.generation, length: Int(state.header.length / bytesPerUnit), provisional: length,
             names: state.header.bindings.reduce(0) { $0 | $1.bytes[0] })
     }

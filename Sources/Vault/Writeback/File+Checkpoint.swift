@@ -131,7 +131,7 @@ extension File {
         var isRemoval = false
         /// The new header must be durable before the checkpoint of the file is done.
         var needsSecondFlush = false
-        /// The file's summary has been removed, which must be durable before the new header is.
+        /// The file's summary may have been removed, which must be durable before the new header is.
         var hasLostSummary = false
     }
 

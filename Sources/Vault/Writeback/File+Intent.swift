@@ -57,17 +57,16 @@ extension File {
 
     /// Appends the file's path to the journal; a file without a name is noted as such instead.
     func declareIntent() throws(VaultError) {
-        let isKnown = try backing { () throws(Errno) in try declareIntent(byPath: state.durable.flushedGeneration == 0)
-        }
-        guard !isKnown else { return }
+        let needsPath = state.durable.flushedGeneration == 0
+        guard try !backing({ () throws(Errno) in try declareIntent(needingPath: needsPath) }) else { return }
         // Replay then searches the whole vault and knows the file by its header alone.
         try perform(.flush(all: true))
-        _ = try backing { () throws(Errno) in try declareIntent(byPath: false) }
+        _ = try backing { () throws(Errno) in try declareIntent(needingPath: false) }
     }
 
     /// - Parameter needsPath: no header of the file need be on disk.
     /// - Returns: false if the path is needed and cannot be found out.
-    private func declareIntent(byPath needsPath: Bool) throws(Errno) -> Bool {
+    private func declareIntent(needingPath needsPath: Bool) throws(Errno) -> Bool {
         // Under `paths`: no folder gets another name until the record is there.
         try vault.paths.withShared { () throws(Errno) in
             var path: [UInt8] = []
