@@ -47,4 +47,32 @@ import Writeback
         #expect(!claimsAll())
         #expect(try file.contents(20_481).last == 3)
     }
+
+    /// What lies in the journal alone is found although a later sync, which flushes in place, fails at any call.
+    @Test(arguments: [Errno.EIO, .ENOSPC]) func whatWasSyncedStaysIfASyncInPlaceFails(errno: Errno) throws {
+        var failures = 0
+        for step in 1..<30 {
+            let test = try TestVault { FaultInjectingStore($0) }
+            let faults = try #require(test.store as? FaultInjectingStore).faults
+            let file = try test.create("file")
+            try file.write([UInt8](repeating: 1, count: 4096), at: 0)
+            try file.synchronize(dataOnly: true)
+            try file.write([UInt8](repeating: 2, count: 4096), at: 0)
+            try file.synchronize(dataOnly: true)
+            try file.write([UInt8](repeating: 3, count: 40 * 4096), at: 4096)
+            faults.fail(.all, nth: step, with: errno)
+            let isDone = (try? file.synchronize(dataOnly: true)) != nil
+            let injected = faults.injected
+            faults.clear()
+            if !isDone { failures += 1 }
+            // close(2) may fail, too: a journal that could not be written to takes no more records.
+            try? file.persistLength()
+            let (vault, root) = try test.afterDeath()
+            let found = try vault.openFile("file", in: root)
+            try found.loadKey()
+            #expect(try found.contents(4096) == [UInt8](repeating: 2, count: 4096), "step \(step)")
+            if injected == 0 { break }
+        }
+        #expect(failures > 1)
+    }
 }
