@@ -53,6 +53,19 @@ import Testing
         #expect(count.failures.load(ordering: .relaxed) - before < 200)
     }
 
+    /// Before a request has to wait for a checkpoint, because as many files are dirty as may be.
+    @Test func manyDirtyFilesWakeIt() throws {
+        let test = try TestVault()
+        defer { test.vault.abandon() }
+        test.vault.mostDirtyFiles = 64
+        let lowSpace = try Wakeup()
+        test.vault.lowSpace.withLock { $0 = lowSpace }
+        for number in 0..<32 { try test.create(Name(bytes: "file \(number)".utf8)!).write([1], at: 0) }
+        #expect(!lowSpace.clear())
+        try test.create("one more").write([1], at: 0)
+        #expect(lowSpace.clear())
+    }
+
     /// At any moment: once the vault is closed, no checkpoint runs any more.
     @Test func nothingRunsBehindTheStop() throws {
         let test = try TestVault()

@@ -53,7 +53,13 @@ final class FileTable: Sendable {
 
     // MARK: Dirty files
 
-    func list(_ file: File) { state.withLock { $0.dirty[file.identity] = file } }
+    /// Lists a file; returns how many are listed now.
+    func list(_ file: File) -> Int {
+        state.withLock { state in
+            state.dirty[file.identity] = file
+            return state.dirty.count
+        }
+    }
 
     /// The file of a backing inode, if it is in memory.
     func file(ofInode inode: UInt64) -> File? {

@@ -65,6 +65,13 @@ extension Vault {
         if journal.withLock({ $0 })?.isLowOnSpace ?? false { lowSpace.withLock { $0 }?.signal() }
     }
 
+    /// Wakes the checkpointer when more than half of the dirty files that are allowed wait, and again after each 64
+    /// more: programs rename thousands of files between two of its looks, and must not have to wait for it.
+    func signalDirtyFiles(_ count: Int) {
+        let excess = count - mostDirtyFiles / 2
+        if excess > 0, excess % 64 == 1 { lowSpace.withLock { $0 }?.signal() }
+    }
+
     /// A checkpoint now keeps a later write from having to wait for one.
     var isLowOnSpace: Bool {
         files.dirtyCount > mostDirtyFiles / 2 || journal.withLock { $0 }?.isLowOnSpace ?? false

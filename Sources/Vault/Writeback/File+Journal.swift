@@ -47,7 +47,7 @@ extension File {
     func list() {
         guard !state.sync.isListed else { return }
         state.sync.didList()
-        vault.files.list(self)
+        vault.signalDirtyFiles(vault.files.list(self))
     }
 
     /// Writes a stored block into the journal, where no crash can harm the version in place. A header must follow.
