@@ -70,7 +70,7 @@ import Testing
         try vault.unlink("one", in: root)
         let other = try vault.openFile("two", in: root)
         try vault.rename(
-            "two", in: root, .file(other), to: "one", in: root, replaced: nil, replacesDirectory: false,
+            vault.renameEnd("two", in: root), .file(other), to: vault.renameEnd("one", in: root), replaced: nil,
             RenameKind())
         #expect(try Self.contents(["one"], of: test) == [Self.old])
     }

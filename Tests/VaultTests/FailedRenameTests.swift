@@ -55,8 +55,8 @@ import Testing
         try test.vault.checkpoint()
         func rename(_ name: Name, to newName: Name) throws {
             try test.vault.rename(
-                name, in: test.root, .directory(directory), to: newName, in: test.root, replaced: nil,
-                replacesDirectory: false, RenameKind())
+                test.vault.renameEnd(name, in: test.root), .directory(directory),
+                to: test.vault.renameEnd(newName, in: test.root), replaced: nil, RenameKind())
         }
         // The first rename call is that of the record, which is written before the directory's rename.
         faults.faults.fail(.setTimes, nth: 2, with: .EIO)
@@ -77,8 +77,8 @@ import Testing
         try test.vault.checkpoint()
         func rename(_ directory: Directory, _ name: Name, in parent: Directory, to newName: Name) throws {
             try test.vault.rename(
-                name, in: parent, .directory(directory), to: newName, in: folder, replaced: nil,
-                replacesDirectory: false, RenameKind())
+                test.vault.renameEnd(name, in: parent), .directory(directory),
+                to: test.vault.renameEnd(newName, in: folder), replaced: nil, RenameKind())
         }
         faults.faults.fail(.synchronize, with: .EIO)
         #expect(throws: VaultError.system(.EIO)) { try test.vault.synchronize(folder) }
@@ -105,8 +105,8 @@ import Testing
                 try test.vault.checkpoint()
                 func rename(_ name: Name, in parent: Directory, to newName: Name, in newParent: Directory) throws {
                     try test.vault.rename(
-                        name, in: parent, .directory(directory), to: newName, in: newParent, replaced: nil,
-                        replacesDirectory: replaces && newName == "second", RenameKind())
+                        test.vault.renameEnd(name, in: parent), .directory(directory),
+                        to: test.vault.renameEnd(newName, in: newParent), replaced: nil, RenameKind())
                 }
                 func expectReadable(_ vault: Vault, _ root: Directory, _ step: String) throws {
                     let other = try vault.openDirectory("other", in: root)

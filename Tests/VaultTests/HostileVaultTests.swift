@@ -213,7 +213,8 @@ import Testing
         try? file.setTimes(accessed: .keep, modified: .now)
         try? file.synchronize(dataOnly: false)
         try? vault.rename(
-            name, in: root, .file(file), to: "moved", in: root, replaced: nil, replacesDirectory: false, RenameKind())
+            vault.renameEnd(name, in: root), .file(file), to: vault.renameEnd("moved", in: root), replaced: nil,
+            RenameKind())
     }
 
     /// The vault's files take no more space than what was put there.

@@ -47,7 +47,7 @@ import Testing
         hook.the(next: kind) {
             let new = try vault.openFile("new", in: root)
             try vault.rename(
-                "new", in: root, .file(new), to: "name", in: root, replaced: nil, replacesDirectory: false,
+                vault.renameEnd("new", in: root), .file(new), to: vault.renameEnd("name", in: root), replaced: nil,
                 RenameKind())
         }
         let found = try vault.lookup("name", in: root)
@@ -63,7 +63,7 @@ import Testing
         hook.the(next: kind) {
             let file = try vault.openFile("name", in: root)
             try vault.rename(
-                "name", in: root, .file(file), to: "new", in: root, replaced: nil, replacesDirectory: false,
+                vault.renameEnd("name", in: root), .file(file), to: vault.renameEnd("new", in: root), replaced: nil,
                 RenameKind())
             // No header tells the old name any more.
             try vault.checkpoint()

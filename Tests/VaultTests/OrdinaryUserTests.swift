@@ -72,8 +72,8 @@ import Testing
                 _ = try test.vault.moveAside(stored, in: inner, noting: true)
             } else {
                 try test.vault.rename(
-                    "folder", in: test.root, .directory(folder), to: "replaced", in: inner, replaced: nil,
-                    replacesDirectory: true, RenameKind())
+                    test.vault.renameEnd("folder", in: test.root), .directory(folder),
+                    to: test.vault.renameEnd("replaced", in: inner), replaced: nil, RenameKind())
             }
             try test.vault.setMode(mode, of: inner)
             try test.vault.setMode(mode, of: outer)

@@ -66,6 +66,25 @@ import Testing
         #expect(again == [:], "\(again)")
     }
 
+    /// Each name is read once.
+    @Test func aRename() throws {
+        let test = try vault()
+        try test.create("old").write([1], at: 0)
+        try test.vault.checkpoint()
+        let calls = try counter.calls {
+            let (old, new) = (
+                try test.vault.renameEnd("old", in: test.root), try test.vault.renameEnd("new", in: test.root)
+            )
+            let file = try test.vault.openFile("old", in: test.root)
+            try test.vault.rename(old, .file(file), to: new, replaced: nil, RenameKind())
+        }
+        // Where the store keeps no order of metadata.
+        let expected: [Operation.Kind: Int] = [
+            .status: 8, .open: 1, .read: 1, .write: 1, .setTimes: 1, .synchronize: 1, .rename: 1,
+        ]
+        #expect(calls == expected, "\(calls)")
+    }
+
     /// As an editor saves: one flush for the contents, and one for the name.
     @Test func anAtomicSaveIsTwoFlushes() throws {
         let test = try vault()
@@ -77,8 +96,8 @@ import Testing
             try file.write([UInt8](repeating: 2, count: 5000), at: 0)
             try file.synchronize(dataOnly: false)
             try test.vault.rename(
-                "new", in: test.root, .file(file), to: "saved", in: test.root, replaced: ReplacedFile(replaced),
-                replacesDirectory: false, RenameKind())
+                test.vault.renameEnd("new", in: test.root), .file(file),
+                to: test.vault.renameEnd("saved", in: test.root), replaced: ReplacedFile(replaced), RenameKind())
         }
         #expect(calls[.synchronize] == 2 && calls[.synchronizeAll] == nil, "\(calls)")
         #expect(try file.contents(6000) == [UInt8](repeating: 2, count: 5000))

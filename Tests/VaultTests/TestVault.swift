@@ -98,8 +98,8 @@ final class TestVault: Sendable {
             case .other: .other
             }
         try vault.rename(
-            old, in: parent, moved, to: new, in: newParent, replaced: replaced,
-            replacesDirectory: target?.status.kind == .directory, RenameKind())
+            vault.renameEnd(old, in: parent), moved, to: vault.renameEnd(new, in: newParent), replaced: replaced,
+            RenameKind())
     }
 
     func names(in parent: Directory? = nil) throws -> Set<String> {

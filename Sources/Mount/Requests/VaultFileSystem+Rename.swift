@@ -17,7 +17,7 @@ extension VaultFileSystem {
             let exchanges = flags & RENAME_EXCHANGE != 0
             let renameKind = RenameKind(
                 noReplace: flags & RENAME_NOREPLACE != 0, leavesWhiteout: flags & RENAME_WHITEOUT != 0)
-            func perform(_ ends: RenameEnds) throws(VaultError) {
+            func perform(_ ends: Ends) throws(VaultError) {
                 if exchanges { try exchange(old, new) } else { try move(old, to: new, ends, renameKind) }
             }
             let isShared = try tree.withShared { () throws(VaultError) in
@@ -31,11 +31,13 @@ extension VaultFileSystem {
         }
     }
 
-    /// What has the two names of a rename.
-    private struct RenameEnds {
+    /// The two names of a rename, and what has them.
+    private struct Ends {
+        let old: RenameEnd
+        let new: RenameEnd
         let source: FileStatus
         /// Nil if nothing has the new name.
-        let standing: FileStatus?
+        var standing: FileStatus? { new.status }
 
         /// Whether `tree` shared suffices for the rename: no request may walk through a directory while it moves, or
         /// look for an object that is found by its name alone.
@@ -43,15 +45,11 @@ extension VaultFileSystem {
     }
 
     /// Needs `tree`. The kernel holds the locks of both parents.
-    private func ends(_ old: Location, _ new: Location) throws(VaultError) -> RenameEnds {
-        let source = try vault.status(of: old.name, in: try directory(of: old.parent))
-        do throws(VaultError) {
-            return RenameEnds(
-                source: source, standing: try vault.status(of: new.name, in: try directory(of: new.parent)))
-        } catch {
-            guard error == .system(.ENOENT) else { throw error }
-            return RenameEnds(source: source, standing: nil)
-        }
+    private func ends(_ old: Location, _ new: Location) throws(VaultError) -> Ends {
+        let oldEnd = try vault.renameEnd(old.name, in: try directory(of: old.parent))
+        guard let source = oldEnd.status else { throw .system(.ENOENT) }
+        return Ends(
+            old: oldEnd, new: try vault.renameEnd(new.name, in: try directory(of: new.parent)), source: source)
     }
 
     /// Needs `tree`, exclusively for a directory. The kernel holds the locks of both parents.
@@ -95,10 +93,9 @@ extension VaultFileSystem {
 
     /// Needs `tree`, exclusively for a directory. The kernel holds the locks of both parents.
     private func move(
-        _ old: Location, to new: Location, _ ends: RenameEnds, _ kind: RenameKind
+        _ old: Location, to new: Location, _ ends: Ends, _ kind: RenameKind
     ) throws(VaultError) {
-        let directory = try directory(of: old.parent)
-        let newDirectory = try self.directory(of: new.parent)
+        let (directory, newDirectory) = (ends.old.parent, ends.new.parent)
         let status = ends.source
         // Two links of one file: nothing to do.
         if let standing = ends.standing, BackingInode(standing) == BackingInode(status) { return }
@@ -116,9 +113,7 @@ extension VaultFileSystem {
         }
 
         func perform(_ moved: Moved) throws(VaultError) {
-            try vault.rename(
-                old.name, in: directory, moved, to: new.name, in: newDirectory, replaced: replaced,
-                replacesDirectory: ends.standing?.kind == .directory, kind)
+            try vault.rename(ends.old, moved, to: ends.new, replaced: replaced, kind)
         }
         switch status.kind {
         case .regular:

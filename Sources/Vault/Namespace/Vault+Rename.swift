@@ -9,105 +9,110 @@ public enum Moved: Sendable {
     case other
 }
 
+/// One of the two names of a rename, and what had it when it was read.
+public struct RenameEnd: Sendable {
+    public let name: Name
+    public let parent: Directory
+    let stored: StoredName
+    /// Of the inode that has the name; nil if none has.
+    public let status: FileStatus?
+}
+
 extension Vault {
-    /// Renames an entry, and replaces the one at `newName`. Throws `locked`, with nothing changed, if the file must
-    /// take over the class of the replaced one and the keys for that are evicted.
+    /// Reads what has a name, for a rename. The caller sees to it that no other request changes that meanwhile.
+    public func renameEnd(_ name: Name, in parent: Directory) throws(VaultError) -> RenameEnd {
+        let stored = try storedName(name, in: parent)
+        return RenameEnd(
+            name: name, parent: parent, stored: stored, status: try replacedStatus(stored.name, in: parent))
+    }
+
+    /// Renames an entry, and replaces the one at the new name. Throws `locked`, with nothing changed, if the file must
+    /// take over the class of the replaced one and the keys for that are evicted. A directory may replace an empty one.
     ///
-    /// - Parameters:
-    ///   - replaced: the regular file at the new name, if there is one.
-    ///   - replacesDirectory: an empty directory has the new name.
+    /// - Parameter replaced: the regular file at the new name, if there is one.
     public func rename(
-        _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
-        replaced: ReplacedFile?, replacesDirectory: Bool, _ kind: RenameKind
+        _ old: RenameEnd, _ moved: Moved, to new: RenameEnd, replaced: ReplacedFile?, _ kind: RenameKind
     ) throws(VaultError) {
-        let ends = [
-            ConcurrentRenames.Renamed(name: name, parent: parent),
-            ConcurrentRenames.Renamed(name: newName, parent: newParent),
-        ]
+        let ends = [old, new].map { ConcurrentRenames.Renamed(name: $0.name, parent: $0.parent) }
         try renames.noting(ends) { () throws(VaultError) in
-            try renameEntry(
-                name, in: parent, moved, to: newName, in: newParent, replaced: replaced,
-                replacesDirectory: replacesDirectory, kind)
+            try prepareSidecar(of: new.stored, in: new.parent)
+            switch moved {
+            case .file(let file): try renameFile(file, old, to: new, replaced, kind)
+            case .directory(let directory): try renameDirectory(directory, old, to: new, kind)
+            case .other:
+                try replacing(new.status, new.stored, new.name, in: new.parent, isReplaced: true) {
+                    () throws(VaultError) in try renameStored(old, to: new, kind)
+                }
+            }
+            let isElsewhere =
+                old.stored.name != new.stored.name || old.parent.identifier != new.parent.identifier
+            if isElsewhere && !kind.leavesWhiteout { dropSidecar(of: old.stored, in: old.parent) }
         }
     }
 
-    private func renameEntry(
-        _ name: Name, in parent: Directory, _ moved: Moved, to newName: Name, in newParent: Directory,
-        replaced: ReplacedFile?, replacesDirectory: Bool, _ kind: RenameKind
+    private func renameFile(
+        _ file: File, _ old: RenameEnd, to new: RenameEnd, _ replaced: ReplacedFile?, _ kind: RenameKind
     ) throws(VaultError) {
-        let old = try storedName(name, in: parent)
-        let new = try storedName(newName, in: newParent)
-        try prepareSidecar(of: new, in: newParent)
-        switch moved {
-        case .file(let file):
-            let binding = binding(of: newName, in: newParent)
-            let standing = try replacedStatus(new.name, in: newParent)
-            let move = try file.beginMove(
-                to: binding, in: newParent.identifier,
-                taking: protection(
-                    for: file, at: newName, replacing: replaced,
-                    sameDirectory: parent.identifier == newParent.identifier),
-                replacing: replaced == nil ? nil : standing?.modified ?? .now, isRename: true)
-            do throws(VaultError) {
-                let oldBinding = self.binding(of: name, in: parent)
-                try replacing(standing, new, newName, in: newParent, isReplaced: true, by: file) {
-                    () throws(VaultError) in
-                    try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
-                    // Before another thread can write to it: once the folders are durable, the journal may know the
-                    // file by its new name.
-                    file.leave(oldBinding, for: binding, [parent.descriptor, newParent.descriptor])
-                }
-            } catch {
-                try? file.cancelMove(move)
-                throw error
+        let binding = binding(of: new.name, in: new.parent)
+        let move = try file.beginMove(
+            to: binding, in: new.parent.identifier,
+            taking: protection(
+                for: file, at: new.name, replacing: replaced,
+                sameDirectory: old.parent.identifier == new.parent.identifier),
+            replacing: replaced == nil ? nil : new.status?.modified ?? .now, isRename: true)
+        do throws(VaultError) {
+            let oldBinding = self.binding(of: old.name, in: old.parent)
+            try replacing(new.status, new.stored, new.name, in: new.parent, isReplaced: true, by: file) {
+                () throws(VaultError) in
+                try renameStored(old, to: new, kind)
+                // Before another thread can write to it: once the folders are durable, the journal may know the file by
+                // its new name.
+                file.leave(oldBinding, for: binding, [old.parent.descriptor, new.parent.descriptor])
             }
-        case .directory(let directory):
-            try renameDirectory(
-                directory, old, in: parent, to: new, newName, in: newParent, replacesDirectory: replacesDirectory,
-                kind)
-        case .other:
-            let standing = try replacedStatus(new.name, in: newParent)
-            try replacing(standing, new, newName, in: newParent, isReplaced: true) { () throws(VaultError) in
-                try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
-            }
+        } catch {
+            try? file.cancelMove(move)
+            throw error
         }
-        let isElsewhere = old.name != new.name || parent.identifier != newParent.identifier
-        if isElsewhere && !kind.leavesWhiteout { dropSidecar(of: old, in: parent) }
     }
 
     /// Makes each step durable before the next one relies on it: a directory does not open if its record is for another
     /// name.
     private func renameDirectory(
-        _ directory: Directory, _ old: StoredName, in parent: Directory, to new: StoredName, _ newName: Name,
-        in newParent: Directory, replacesDirectory: Bool, _ kind: RenameKind
+        _ directory: Directory, _ old: RenameEnd, to new: RenameEnd, _ kind: RenameKind
     ) throws(VaultError) {
         // Each path that changes needs a record in the journal: after a checkpoint it knows fewer files.
         try checkpoint()
-        let binding = binding(of: newName, in: newParent)
+        let binding = binding(of: new.name, in: new.parent)
         try beginMove(of: directory, to: binding)
         var tombstone: Name?
-        let sidecar = replacesDirectory ? sidecarToRemove(with: newName, in: newParent) : nil
+        let replacesDirectory = new.status?.kind == .directory
+        let sidecar = replacesDirectory ? sidecarToRemove(with: new.name, in: new.parent) : nil
         do throws(VaultError) {
-            tombstone = replacesDirectory ? try moveAside(new, in: newParent, noting: true) : nil
+            tombstone = replacesDirectory ? try moveAside(new.stored, in: new.parent, noting: true) : nil
             do throws(VaultError) {
-                let change = { self.change(of: old.name, in: parent, to: new.name, in: newParent, isFolder: true) }
+                let change = {
+                    self.change(
+                        of: old.stored.name, in: old.parent, to: new.stored.name, in: new.parent, isFolder: true)
+                }
                 try keepingIntents({ change().map { [$0] } }) { () throws(VaultError) in
-                    try renameStored(old.name, in: parent, to: new.name, in: newParent, kind)
+                    try renameStored(old, to: new, kind)
                 }
             } catch {
-                if let tombstone { try? renameFresh(tombstone, to: new.name, in: newParent) }
+                if let tombstone { try? renameFresh(tombstone, to: new.stored.name, in: new.parent) }
                 throw error
             }
         } catch {
             cancelMove(of: directory)
             throw error
         }
-        files.forgetFolder(old.name, in: parent)
+        files.forgetFolder(old.name, in: old.parent)
         // The rename has happened, and the directory opens under both names.
         directory.state.withLock { $0.binding = binding }
-        finishMove(of: directory, in: [newParent.descriptor, parent.descriptor])
+        finishMove(of: directory, in: [new.parent.descriptor, old.parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
-        if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) { removeTombstone(tombstone, in: newParent) }
+        if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) {
+            removeTombstone(tombstone, in: new.parent)
+        }
         if let sidecar { drop(sidecar) }
     }
 
@@ -133,14 +138,14 @@ extension Vault {
         return sameDirectory || isStricter ? (replaced.protectionClass, true) : nil
     }
 
-    private func renameStored(
-        _ old: Name, in parent: Directory, to new: Name, in newParent: Directory, _ kind: RenameKind
-    ) throws(VaultError) {
+    private func renameStored(_ old: RenameEnd, to new: RenameEnd, _ kind: RenameKind) throws(VaultError) {
+        let (name, newName) = (old.stored.name, new.stored.name)
+        let (folder, newFolder) = (old.parent.descriptor, new.parent.descriptor)
         if kind.noReplace && !kind.leavesWhiteout {
-            return try renameFresh(old, in: parent.descriptor, to: new, in: newParent.descriptor)
+            return try renameFresh(name, in: folder, to: newName, in: newFolder)
         }
         try backing { () throws(Errno) in
-            try store.rename(old, in: parent.descriptor, to: new, in: newParent.descriptor, flags: kind.flags)
+            try store.rename(name, in: folder, to: newName, in: newFolder, flags: kind.flags)
         }
     }
 }

@@ -19,8 +19,8 @@ extension RepairWork {
             newName = try lostAndFound.freeName(name, in: target)
             try note(finding, finding.lost.map { ["\(Self.text($0))"] } ?? [])
             try vault.rename(
-                name, in: source, .file(file), to: newName, in: target, replaced: nil, replacesDirectory: false,
-                RenameKind(noReplace: true))
+                vault.renameEnd(name, in: source), .file(file), to: vault.renameEnd(newName, in: target),
+                replaced: nil, RenameKind(noReplace: true))
             try vault.checkpoint()
             try flush(target.descriptor, source.descriptor)
         }

@@ -147,7 +147,7 @@ extension Vault {
     func finish(_ file: File, _ partial: Name, as name: Name, in directory: Directory) throws(VaultError) {
         try file.synchronize(dataOnly: false)
         try rename(
-            partial, in: directory, .file(file), to: name, in: directory, replaced: nil, replacesDirectory: false,
+            renameEnd(partial, in: directory), .file(file), to: renameEnd(name, in: directory), replaced: nil,
             RenameKind(noReplace: true))
         try synchronize(directory)
     }

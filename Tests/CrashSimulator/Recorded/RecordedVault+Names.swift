@@ -124,8 +124,8 @@ extension RecordedVault {
         if case .file(let file) = moved { before = protection(of: file) }
         try log {
             try vault.rename(
-                name, in: parent.directory, moved, to: newName, in: newParent.directory, replaced: replaced,
-                replacesDirectory: target?.status.kind == .directory, RenameKind())
+                vault.renameEnd(name, in: parent.directory), moved,
+                to: vault.renameEnd(newName, in: newParent.directory), replaced: replaced, RenameKind())
             var taken: Protection?
             if case .file(let file) = moved, protection(of: file) != before { taken = protection(of: file) }
             return (

@@ -175,8 +175,8 @@ struct PlainTree {
         try vault.openFile("raised", in: parent).setClass(parent.record.defaultClass)
         let moved = try vault.openFile("moved away", in: parent)
         try vault.rename(
-            "moved away", in: parent, .file(moved), to: "moved here", in: parent, replaced: nil,
-            replacesDirectory: false, RenameKind())
+            vault.renameEnd("moved away", in: parent), .file(moved), to: vault.renameEnd("moved here", in: parent),
+            replaced: nil, RenameKind())
         contents[prefix + "moved here"] = contents[prefix + "moved away"]
         try vault.unlink("removed", in: parent)
         for name in ["attributes", "attributes too"] {

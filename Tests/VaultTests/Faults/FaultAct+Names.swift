@@ -32,8 +32,8 @@ extension FaultAct {
         .act("leaves a whiteout") { scene in
             try scene.withMoved("file", in: scene.root) {
                 try scene.vault.rename(
-                    "file", in: scene.root, $0, to: "moved", in: scene.root, replaced: nil, replacesDirectory: false,
-                    RenameKind(leavesWhiteout: true))
+                    scene.vault.renameEnd("file", in: scene.root), $0,
+                    to: scene.vault.renameEnd("moved", in: scene.root), replaced: nil, RenameKind(leavesWhiteout: true))
             }
         },
         .act("exchanges two files") { scene in try scene.exchange("busy", "second", in: scene.folder) },

@@ -121,8 +121,8 @@ final class FaultScene {
         if case .file(let header)? = target?.details { replaced = ReplacedFile(header) }
         try withMoved(old, in: parent) { moved in
             try vault.rename(
-                old, in: parent, moved, to: new, in: newParent, replaced: replaced,
-                replacesDirectory: target?.status.kind == .directory, RenameKind())
+                vault.renameEnd(old, in: parent), moved, to: vault.renameEnd(new, in: newParent), replaced: replaced,
+                RenameKind())
         }
     }
 

@@ -53,8 +53,8 @@ import Testing
         #expect(throws: VaultError.system(.EIO)) {
             guard byRename else { return try test.vault.unlink("file", in: test.root) }
             try test.vault.rename(
-                "link", in: test.root, .other, to: "file", in: test.root, replaced: nil, replacesDirectory: false,
-                RenameKind())
+                test.vault.renameEnd("link", in: test.root), .other, to: test.vault.renameEnd("file", in: test.root),
+                replaced: nil, RenameKind())
         }
         #expect(try test.names() == ["file", "link"])
         #expect(try test.vault.openFile("file", in: test.root).contents(10) == [1, 2, 3])
