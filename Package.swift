@@ -197,7 +197,7 @@ let package = Package(
         // Many files, large files and many open files, with contents that are checked.
         .executableTarget(
             name: "scale", dependencies: ["Posix", "TestSupport"], path: "Tests/Scale", swiftSettings: strict),
-        // Counts the calls of malloc(3) and of Swift's runtime in reads and writes.
+        // Counts the calls of malloc(3), of Swift's runtime and for locks in reads and writes.
         .target(name: "Counter", path: "Tests/Counting/Counter"),
         .executableTarget(
             name: "counting",

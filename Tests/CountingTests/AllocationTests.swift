@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -6,6 +7,7 @@ import Testing
     struct Calls: Equatable {
         var allocations: Int
         var retains: Int
+        var locks: Int
     }
 
     #if DEBUG
@@ -13,6 +15,9 @@ import Testing
     #else
         private static let isOptimized = true
     #endif
+
+    /// tools/sanitize sets these. Then locks are not counted.
+    private static let isSanitized = unsafe getenv("ASAN_OPTIONS") != nil || getenv("TSAN_OPTIONS") != nil
 
     /// Of code that is not optimized this says nothing: there each turn of a loop may allocate.
     @Test(.enabled(if: isOptimized), arguments: ["read", "write"]) func noneForEachBlock(_ act: String) throws {
@@ -26,12 +31,20 @@ import Testing
         #expect(one.retains <= 16 && many.retains <= one.retains + 1, "\(calls)")
     }
 
+    /// A request waits once for others on its file.
+    @Test(.enabled(if: !isSanitized), arguments: ["read", "write"]) func theLockOfAFileIsTakenOnce(_ act: String) throws
+    {
+        let calls = try counted()
+        for blocks in [1, 256] { #expect(calls["\(act) \(blocks)"]?.locks == 1, "\(calls)") }
+    }
+
     private func counted() throws -> [String: Calls] {
         let said = try run(Built.counting, []).text
         return try said.split(separator: "\n").reduce(into: [:]) { calls, line in
             let words = line.split(separator: " ")
-            let counts = try words.suffix(2).map { try #require(Int($0)) }
-            calls[words.prefix(2).joined(separator: " ")] = Calls(allocations: counts[0], retains: counts[1])
+            let counts = try words.suffix(3).map { try #require(Int($0)) }
+            calls[words.prefix(2).joined(separator: " ")] =
+                Calls(allocations: counts[0], retains: counts[1], locks: counts[2])
         }
     }
 }

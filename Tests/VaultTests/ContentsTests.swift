@@ -164,4 +164,25 @@ import Testing
         #expect(file.length == 3)
         try file.synchronize(dataOnly: false)
     }
+
+    /// The class may change while a request waits for the file's lock: the gate that it has passed is the wrong one.
+    @Test func aRequestOfAnotherClassChangesNothing() throws {
+        let test = try TestVault()
+        defer { test.vault.abandon() }
+        let file = try test.create("file")
+        try file.write([1, 2, 3], at: 0)
+        let before = file.protectionClass
+        try file.setClass(.none)
+        #expect(file.recentClass == .none)
+        var buffer: [UInt8] = [9, 9, 9]
+        var elements = buffer.mutableSpan
+        var span = unsafe elements.mutableBytes
+        #expect(try file.read(into: &span, at: 0, admittedTo: before) == nil)
+        let bytes: [UInt8] = [4, 5, 6]
+        #expect(try unsafe !file.write(bytes.span.bytes, at: 0, admittedTo: before))
+        #expect(buffer == [9, 9, 9])
+        #expect(try file.contents(4) == [1, 2, 3])
+        #expect(try unsafe file.write(bytes.span.bytes, at: 0, admittedTo: ProtectionClass.none))
+        #expect(try file.contents(4) == [4, 5, 6])
+    }
 }

@@ -215,20 +215,26 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let file = try openFile(of: try node(id))
             guard size <= PlainBuffer.size, offset >= 0 else { throw .system(.EINVAL) }
-            let protectionClass = try passGate(of: file, for: .read)
-            defer { gates.leave(protectionClass) }
-            if protectionClass != .completeUnlessOpen, gates.state(of: protectionClass) == .evicting {
-                late.countPage()
-            }
+            var passed: ProtectionClass? = try passRecentGate(of: file, for: .read)
+            defer { if let passed { gates.leave(passed) } }
             let buffer = buffers.take()
             defer { buffers.giveBack(buffer) }
             let memory = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.memory[..<size])
             // A block that fails to verify leaves no plaintext, but the blocks before it do.
-            defer { if protectionClass.leavesMemory { buffer.wipe(size) } }
+            defer { if passed?.leavesMemory ?? false { buffer.wipe(size) } }
             var span = unsafe MutableRawSpan(_unsafeBytes: memory)
-            let count = try file.read(into: &span, at: UInt64(offset))
-            if keepsAccessTimes, !keepsStill.load(ordering: .relaxed) { file.noteAccess() }
-            unsafe reply.succeed(UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)
+            while let protectionClass = passed {
+                if protectionClass != .completeUnlessOpen, gates.state(of: protectionClass) == .evicting {
+                    late.countPage()
+                }
+                guard let count = try file.read(into: &span, at: UInt64(offset), admittedTo: protectionClass) else {
+                    try passOtherGate(of: file, for: .read, &passed)
+                    continue
+                }
+                if keepsAccessTimes, !keepsStill.load(ordering: .relaxed) { file.noteAccess() }
+                unsafe reply.succeed(UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)
+                return
+            }
         } catch {
             log(error, at: nodes[id])
             if error == .locked, let node = nodes[id], canPause(node) { late.pauseAfterRefusal() }
@@ -248,17 +254,27 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             let file = try openFile(of: node)
-            if file.protectionClass.leavesMemory { request.markSecret() }
+            if file.recentClass.leavesMemory { request.markSecret() }
             guard offset >= 0 else { throw .system(.EINVAL) }
             // Before the gate, so that it holds while locked too: `LateRequests.refuse` computes the end offset.
             guard UInt64(offset) <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
-            let protectionClass = try passGate(of: file, for: isPage ? .page : .use)
-            defer { gates.leave(protectionClass) }
-            if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
-            if !isPage { try file.dropCapabilities() }
-            if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file, node, for: request) }
-            try vault.reclaimingSpace { () throws(VaultError) in try file.write(bytes, at: UInt64(offset)) }
-            reply.succeed(bytes.byteCount)
+            let access: Access = isPage ? .page : .use
+            var passed: ProtectionClass? = try passRecentGate(of: file, for: access)
+            defer { if let passed { gates.leave(passed) } }
+            while let protectionClass = passed {
+                if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
+                if !isPage { try file.dropCapabilities() }
+                if flags.contains(.dropsPrivileges) { try dropPrivileges(of: file, node, for: request) }
+                let isWritten = try vault.reclaimingSpace { () throws(VaultError) in
+                    try file.write(bytes, at: UInt64(offset), admittedTo: protectionClass)
+                }
+                guard !isWritten else {
+                    reply.succeed(bytes.byteCount)
+                    return
+                }
+                if file.protectionClass.leavesMemory { request.markSecret() }
+                try passOtherGate(of: file, for: access, &passed)
+            }
         } catch {
             log(error, at: nodes[id])
             guard error == .locked else { return reply.fail(error.errno) }

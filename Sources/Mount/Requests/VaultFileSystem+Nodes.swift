@@ -178,12 +178,29 @@ extension VaultFileSystem {
     /// the gate of the returned class after its reply.
     func passGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
         while true {
-            let protectionClass = file.protectionClass
-            guard gates.admit(protectionClass, for: access) else { throw .locked }
+            let protectionClass = try passRecentGate(of: file, for: access)
             // The class may have changed between the look and the gate.
             if file.protectionClass == protectionClass { return protectionClass }
             gates.leave(protectionClass)
         }
+    }
+
+    /// As above, for an access that itself finds out, under the file's lock, whether the file still is of that class.
+    func passRecentGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
+        let protectionClass = file.recentClass
+        guard gates.admit(protectionClass, for: access) else { throw .locked }
+        return protectionClass
+    }
+
+    /// The file has turned out to be of another class: leaves the gate that was passed, and enters that of its class.
+    ///
+    /// - Parameter passed: nil if this throws.
+    func passOtherGate(
+        of file: File, for access: Access, _ passed: inout ProtectionClass?
+    ) throws(VaultError) {
+        if let old = passed { gates.leave(old) }
+        passed = nil
+        passed = try passRecentGate(of: file, for: access)
     }
 
     /// Counts a lookup of a found entry, and makes the kernel's answer.

@@ -28,7 +28,7 @@ extension File {
     /// Runs `body`, which changes the length or makes holes, under the exclusive lock, with a key and room in the
     /// journal.
     func changingLength(_ body: (FileKey, Scratch) throws(VaultError) -> Void) throws(VaultError) {
-        if lock.withShared({ state.repair.isUnproven }) { try prove() }
+        if outline.isUnproven { try prove() }
         // The last block, and the blocks behind the new end that lie below the durable end.
         let blocks = Int(BlockGeometry.blockCount(forLength: FileState.largestJournaledTruncation)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in

@@ -7,9 +7,24 @@ extension File {
     ///
     /// If a block does not verify, the read fails: `buffer` then has nothing of that block, but may have blocks before
     /// it.
-    public func read(into buffer: inout MutableRawSpan, at offset: UInt64) throws(VaultError) -> Int {
+    package func read(into buffer: inout MutableRawSpan, at offset: UInt64) throws(VaultError) -> Int {
         lock.lockShared()
         defer { lock.unlockShared() }
+        return try readLocked(into: &buffer, at: offset)
+    }
+
+    /// As above, for a request that has passed the gate of a class. Nil, with nothing read, if the file is of another
+    /// one by now.
+    public func read(
+        into buffer: inout MutableRawSpan, at offset: UInt64, admittedTo admitted: ProtectionClass
+    ) throws(VaultError) -> Int? {
+        lock.lockShared()
+        defer { lock.unlockShared() }
+        guard state.header.protectionClass == admitted else { return nil }
+        return try readLocked(into: &buffer, at: offset)
+    }
+
+    private func readLocked(into buffer: inout MutableRawSpan, at offset: UInt64) throws(VaultError) -> Int {
         let key = try currentKey()
         guard offset < state.length else { return 0 }
         let count = Int(min(UInt64(buffer.byteCount), state.length - offset))

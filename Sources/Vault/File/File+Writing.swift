@@ -8,10 +8,18 @@ import Writeback
 extension File {
     /// Writes all of `bytes` at `offset`, past the end too. When it throws, each block has its old or its new contents,
     /// and the length says how far a write past the end has come.
-    public func write(_ bytes: RawSpan, at offset: UInt64) throws(VaultError) {
+    package func write(_ bytes: RawSpan, at offset: UInt64) throws(VaultError) {
+        _ = try write(bytes, at: offset, admittedTo: nil)
+    }
+
+    /// As above, for a request that has passed the gate of a class. False, with nothing written, if the file is of
+    /// another one by now.
+    public func write(
+        _ bytes: RawSpan, at offset: UInt64, admittedTo admitted: ProtectionClass?
+    ) throws(VaultError) -> Bool {
         guard offset <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
-        try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
-            try changing(offset, bytes.count) { (key, scratch) throws(VaultError) in
+        return try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
+            try changing(offset, bytes.count, admittedTo: admitted) { (key, scratch) throws(VaultError) in
                 try truncateStaleTail(key, scratch)
                 if offset > state.length { try extend(to: offset, key, scratch) }
                 try unsafe put(bytes, at: offset, key, scratch)
@@ -22,7 +30,7 @@ extension File {
     /// Writes behind the last byte, where that is once the lock is held: O_APPEND.
     public func append(_ bytes: RawSpan) throws(VaultError) {
         try unsafe bytes.withUnsafeBytes { bytes throws(VaultError) in
-            try changing(length, bytes.count) { (key, scratch) throws(VaultError) in
+            _ = try changing(length, bytes.count, admittedTo: nil) { (key, scratch) throws(VaultError) in
                 try truncateStaleTail(key, scratch)
                 try unsafe put(bytes, at: state.length, key, scratch)
             }
@@ -31,15 +39,24 @@ extension File {
 
     /// Runs `body` under the exclusive lock, with a key and room in the journal. `body` writes up to `count` bytes from
     /// `offset` on, and what lies between the file's end and `offset`.
+    ///
+    /// The lock is taken once: what is needed before is read from `outline`, and verified under the lock.
+    ///
+    /// - Parameter admitted: the class that the file must be of; nil for any.
+    /// - Returns: false, and `body` was not run, if the file is of another class.
     private func changing(
-        _ offset: UInt64, _ count: Int, _ body: (FileKey, Scratch) throws(VaultError) -> Void
-    ) throws(VaultError) {
-        if lock.withShared({ state.repair.isUnproven }) { try prove() }
-        try withRoom(room(offset, count)) { (reserved) throws(VaultError) in
+        _ offset: UInt64, _ count: Int, admittedTo admitted: ProtectionClass?,
+        _ body: (FileKey, Scratch) throws(VaultError) -> Void
+    ) throws(VaultError) -> Bool {
+        if outline.isUnproven { try prove() }
+        var isAdmitted = true
+        try withRoom(room(offset, count, outline.length, outline.durableEnd)) { (reserved) throws(VaultError) in
+            isAdmitted = admitted.map { $0 == state.header.protectionClass } ?? true
+            guard isAdmitted else { return true }
             let key = try currentKey()
             guard count > 0 else { return true }
             // The durable end may have risen since the room was computed.
-            guard room(offset, count, isLocked: true) <= reserved else { return false }
+            guard room(offset, count, state.length, state.durable.end) <= reserved else { return false }
             try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
                 try body(key, scratch)
@@ -47,14 +64,11 @@ extension File {
             }
             return true
         }
+        return isAdmitted
     }
 
     /// Room in the journal for a write: for the blocks that it touches below the durable end.
-    private func room(_ offset: UInt64, _ count: Int, isLocked: Bool = false) -> UInt64 {
-        let (length, durableEnd) =
-            isLocked
-            ? (state.length, state.durable.end)
-            : lock.withShared { (state.length, state.durable.end) }
+    private func room(_ offset: UInt64, _ count: Int, _ length: UInt64, _ durableEnd: UInt64) -> UInt64 {
         let first = BlockGeometry.block(at: min(offset, length))
         let end = BlockGeometry.blockCount(forLength: offset + UInt64(count))
         let blocks = min(end, BlockGeometry.blockCount(forLength: durableEnd))

@@ -21,7 +21,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Guards `state`. Lock order: docs/ARCHITECTURE.md.
     let lock = ReadWriteLock()
     /// Guarded by `lock`.
-    package var state: FileState
+    package var state: FileState { didSet { outline.follow(state) } }
+    /// What can be seen of `state` without `lock`.
+    let outline: FileOutline
     /// The descriptor that writes use, once it is open. Guarded by `lock`.
     var writableDescriptor: Descriptor?
     /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
@@ -49,7 +51,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         self.vault = vault
         self.descriptor = descriptor
         identity = FileIdentity(identifier: header.file, inode: status.inode)
-        state = FileState(header, isNew: isNew, status)
+        let state = FileState(header, isNew: isNew, status)
+        self.state = state
+        outline = FileOutline(state)
         writableDescriptor = isWritable ? descriptor : nil
         key = Mutex(nil)
     }
@@ -103,6 +107,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     public var hasKey: Bool { key.withLock { $0 != nil } }
 
     public var protectionClass: ProtectionClass { lock.withShared { state.header.protectionClass } }
+
+    /// The class as it was a moment ago, without waiting for a write or a change of class that is under way.
+    public var recentClass: ProtectionClass { outline.protectionClass }
 
     /// The header as it would be written now.
     public var header: FileHeader {

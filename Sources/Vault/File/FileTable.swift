@@ -122,9 +122,10 @@ final class FileTable: Sendable {
         }
     }
 
-    /// How many such directories there are, and in how many folders, each of which keeps a descriptor open.
-    var freshFolderCounts: (folders: Int, parents: Int) {
-        state.withLock { ($0.freshFolderCount, $0.freshFolders.count) }
+    /// How much waits: files; such directories; and the folders that these are in, each of which keeps a descriptor
+    /// open.
+    var counts: (dirty: Int, freshFolders: Int, parents: Int) {
+        state.withLock { ($0.dirty.count, $0.freshFolderCount, $0.freshFolders.count) }
     }
 }
 

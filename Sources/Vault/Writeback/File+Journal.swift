@@ -22,11 +22,12 @@ extension File {
         _ count: @autoclosure () -> UInt64, _ body: (UInt64) throws(VaultError) -> Bool
     ) throws(VaultError) {
         while true {
-            // More blocks below the durable end than a half has room for: a truncation could not be checkpointed.
-            if count() > vault.halfSize {
+            var reserved = count()
+            if reserved > vault.halfSize {
+                // More blocks below the durable end than a half has room for: a truncation could not be checkpointed.
                 try lock.withExclusive { () throws(VaultError) in try checkpointAlone(CheckpointRequest()) }
+                reserved = count()
             }
-            let reserved = count()
             guard reserved <= vault.halfSize else { throw .system(.ENOSPC) }
             try vault.makeRoom(reserved)
             defer { vault.giveBackRoom(reserved) }

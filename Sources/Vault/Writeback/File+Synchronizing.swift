@@ -13,7 +13,7 @@ extension File {
         // After a failed flush, the blocks that the journal would copy may be gone from the page cache.
         try refuseAfterFailure()
         // A full disk may have stopped an earlier attempt: no header confirms an unproven file.
-        if lock.withShared({ state.repair.isUnproven }) { try prove() }
+        if outline.isUnproven { try prove() }
         guard dataOnly else { return try synchronizeAll() }
         while true {
             switch lock.withShared({ state.dataSync() }) {

@@ -141,9 +141,9 @@ extension Vault {
 
     /// Checkpoints when too many files wait for it, and flushes new directories when there are too many.
     func boundDirtyFiles() throws(VaultError) {
-        if files.dirtyCount > mostDirtyFiles { try checkpoint(ifMoreThan: mostDirtyFiles) }
-        let fresh = files.freshFolderCounts
-        if fresh.parents > mostDirtyFiles || fresh.folders > Self.mostFreshFolders { try synchronizeFreshFolders() }
+        let (counts, most) = (files.counts, mostDirtyFiles)
+        if counts.dirty > most { try checkpoint(ifMoreThan: most) }
+        if counts.parents > most || counts.freshFolders > Self.mostFreshFolders { try synchronizeFreshFolders() }
     }
 
     func giveBackRoom(_ count: UInt64) {

@@ -2,16 +2,19 @@
 #include "Counter.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 static atomic_uint_fast64_t allocations;
 static atomic_uint_fast64_t retains;
+static atomic_uint_fast64_t locks;
 
 uint64_t counted_allocations(void) { return atomic_load(&allocations); }
 uint64_t counted_retains(void) { return atomic_load(&retains); }
+uint64_t counted_locks(void) { return atomic_load(&locks); }
 
-// A sanitizer replaces malloc(3) itself, and calls it before its own beginning has ended.
+// A sanitizer replaces malloc(3) and locks itself, and calls malloc(3) before its own beginning has ended.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define IS_SANITIZED 1
@@ -50,6 +53,17 @@ int posix_memalign(void **memory, size_t alignment, size_t size) {
     *memory = __libc_memalign(alignment, size);
     return *memory == NULL ? 12 : 0;
 }
+
+// These replace the functions of pthread_rwlock_rdlock(3) and its kin in the whole program.
+typedef int (*lock_function)(pthread_rwlock_t *);
+
+static int counting_lock(const char *name, pthread_rwlock_t *lock) {
+    atomic_fetch_add_explicit(&locks, 1, memory_order_relaxed);
+    return ((lock_function)dlsym(RTLD_NEXT, name))(lock);
+}
+
+int pthread_rwlock_rdlock(pthread_rwlock_t *lock) { return counting_lock("pthread_rwlock_rdlock", lock); }
+int pthread_rwlock_wrlock(pthread_rwlock_t *lock) { return counting_lock("pthread_rwlock_wrlock", lock); }
 #endif
 
 // The runtime calls through these pointers once another function has been stored in them.

@@ -7,8 +7,9 @@ import Posix
 import Store
 import Vault
 
-/// Reads and writes a file of a vault, one block and many at a time, and prints the allocations and retains of each
-/// call, a line each: `read 1 ALLOCATIONS RETAINS` and so on; the last line, `all 0`, is for the whole program.
+/// Reads and writes a file of a vault, one block and many at a time, and prints the allocations, the retains and the
+/// read-write locks of each call, a line each: `read 1 ALLOCATIONS RETAINS LOCKS` and so on; the last line, `all 0`, is
+/// for the whole program.
 @main struct Main {
     private static let rounds: UInt64 = 64
 
@@ -36,18 +37,22 @@ import Vault
             }
             let written = try measured { try unsafe file.write(buffer.span.bytes.extracting(0..<count), at: 0) }
             for (name, measure) in [("read", read), ("write", written)] {
-                print(name, blocks, measure.allocations, measure.retains)
+                print(name, blocks, measure.allocations, measure.retains, measure.locks)
             }
         }
-        print("all 0", counted_allocations(), counted_retains())
+        print("all 0", counted_allocations(), counted_retains(), counted_locks())
     }
 
     /// The cost of a call once it has been made before.
-    private static func measured(_ body: () throws -> Void) rethrows -> (allocations: Int, retains: Int) {
+    private static func measured(
+        _ body: () throws -> Void
+    ) rethrows -> (allocations: Int, retains: Int, locks: Int) {
         for _ in 0..<4 { try body() }
-        let before = (counted_allocations(), counted_retains())
+        let before = (counted_allocations(), counted_retains(), counted_locks())
         for _ in 0..<rounds { try body() }
-        let after = (counted_allocations(), counted_retains())
-        return (Int((after.0 - before.0) / rounds), Int((after.1 - before.1) / rounds))
+        let after = (counted_allocations(), counted_retains(), counted_locks())
+        return (
+            Int((after.0 - before.0) / rounds), Int((after.1 - before.1) / rounds), Int((after.2 - before.2) / rounds)
+        )
     }
 }
