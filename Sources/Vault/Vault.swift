@@ -40,12 +40,10 @@ public final class Vault: Sendable {
     let distrusted = Mutex<Set<UInt64>>([])
     /// Grows with each header that is written to a backing file.
     let headerWrites = Atomic<UInt64>(0)
-    /// Held during a flush of the whole store. Lock order: docs/ARCHITECTURE.md.
-    let flushingAll = RecursiveLock()
+    /// For flushes of the whole store.
+    let flushesOfAll = FlushGuard()
     /// The name of the folder of long symlink targets is durable.
     let hasFlushedTargets = Atomic(false)
-    /// The error of the flush of the whole store that has failed, if one has. Lock order: docs/ARCHITECTURE.md.
-    let flushAllFailure = Mutex<Errno?>(nil)
     /// The errors of flushes of single folders, by the folders' inodes. Lock order: docs/ARCHITECTURE.md.
     let folderFailures = Mutex<[UInt64: Errno]>([:])
     let flushedHeaders = FlushedHeaders()

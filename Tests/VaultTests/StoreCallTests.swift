@@ -41,7 +41,7 @@ import Testing
         let journal = try test.vault.openJournal()
         /// The calls of a write, and whether the journal still has its stamp.
         func write(stamp: Int64, clockTime: Int64) throws -> (calls: [Operation.Kind: Int], isStamped: Bool) {
-            journal.state.withLock { ($0.stamp, $0.clockTime) = (stamp, clockTime) }
+            journal.state.withLock { $0.times = (stamp, clockTime) }
             let calls = try counter.calls { try file.write([UInt8](repeating: 2, count: 4096), at: 8192) }
             return (calls, try journal.file.status().modified == Timespec(seconds: stamp, nanoseconds: 0))
         }

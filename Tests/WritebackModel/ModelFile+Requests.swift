@@ -304,9 +304,8 @@ extension ModelFile {
         let binding = ModelFile.binding(new)
         let bindings = state.header.bindings.filter { $0 != binding } + [binding]
         let request = MoveRequest(
-            folder: .zero, bindings: bindings, replaces: replaces, takesClass: false, isOnlyLink: true,
-            isStampSpent: rules.isStampSpent)
-        if rules.isOrdered, state.way(of: request) == .ordered {
+            folder: .zero, bindings: bindings, replaces: replaces, takesClass: false, isOnlyLink: true)
+        if rules.isOrdered, state.way(of: request, isStampSpent: rules.isStampSpent) == .ordered {
             state.header.bindings = bindings
             forget(durably: true)
             placeHeader()

@@ -83,13 +83,13 @@ extension File {
 
     /// From now on each growth of the length is in a header before it is acknowledged: the kernel will not report
     /// close(2).
-    public func keepLengths() { keepsLengths.store(true, ordering: .relaxed) }
+    public func keepLengths() { marks.keepsLengths.store(true, ordering: .relaxed) }
 
     /// After a change: writes a header with the length, if `keepLengths` demands it. In the backing file this header is
     /// not stamped: a copier that compares size and time sees the growth by the size, and the header that follows the
     /// last change is stamped. Needs `lock` exclusively, and room in the journal.
     func keepLength() throws(VaultError) {
-        guard keepsLengths.load(ordering: .relaxed), let place = state.headerAfterChange else { return }
+        guard marks.keepsLengths.load(ordering: .relaxed), let place = state.headerAfterChange else { return }
         if place == .journal { return try journalHeader() }
         if let modified = state.times.modified { state.header.modified = FileTime(modified) }
         if let touched = state.times.touched { state.header.changed = FileTime(touched) }

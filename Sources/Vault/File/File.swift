@@ -29,20 +29,10 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
     /// exclusive one. Lock order: docs/ARCHITECTURE.md.
     let key: Mutex<FileKey?>
-    /// Held during a flush of the backing file. Lock order: docs/ARCHITECTURE.md.
-    let flushing = RecursiveLock()
-    /// The error of the flush that has failed, if one has. Lock order: docs/ARCHITECTURE.md.
-    let flushFailure = Mutex<Errno?>(nil)
-    /// Where the backing file lies while the file has no name yet.
-    let nameless = Mutex<UnnamedBinding?>(nil)
-    /// The sidecar of its attributes, once the file has lost its last name: it goes when no program has the file open.
-    let staleSidecar = Mutex<StaleSidecars.Sidecar?>(nil)
-    /// The file may have file capabilities, which a write removes.
-    let mayHaveCapabilities = Atomic(true)
-    /// A header with the new length is written before a growth is acknowledged: see `keepLengths`.
-    let keepsLengths = Atomic(false)
-    /// The second in which an access was last noted, 0 if none was.
-    let noted = Atomic<Int64>(0)
+    /// For flushes of the backing file.
+    let flushes = FlushGuard()
+    let nameless = NamelessState()
+    let marks = FileMarks()
 
     /// - Parameter status: of the backing file.
     package init(
@@ -60,7 +50,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
 
     deinit {
         vault.flushedHeaders.note(state.durable, of: identity)
-        if let sidecar = staleSidecar.withLock({ $0 }) { vault.sidecars.add(sidecar) }
+        if let sidecar = nameless.staleSidecar.withLock({ $0 }) { vault.sidecars.add(sidecar) }
     }
 
     /// The file key, unwrapped if it is not in memory. `locked` when its class key is not in memory. Needs `lock`.

@@ -135,7 +135,7 @@ extension Vault {
                     vault: self, descriptor: descriptor, isWritable: true, header: header, isNew: true,
                     status: status))
             file.key.withLock { $0 = key }
-            file.mayHaveCapabilities.store(false, ordering: .relaxed)
+            file.marks.mayHaveCapabilities.store(false, ordering: .relaxed)
             // Rekeying may have passed this folder before the file was there.
             if ring.generation != generation { renames.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in

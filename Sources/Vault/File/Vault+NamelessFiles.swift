@@ -25,7 +25,7 @@ extension Vault {
         let file = try makeFile(
             nameless.name, in: folder, at: nameless.binding, createdIn: nil,
             try inheritance(ownership, in: parent, of: .regular), protectionClass)
-        file.nameless.withLock { $0 = nameless }
+        file.nameless.place.withLock { $0 = nameless }
         return file
     }
 
@@ -37,7 +37,7 @@ extension Vault {
     }
 
     private func giveFirstName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
-        guard let old = file.nameless.withLock({ $0 }) else { throw .system(.ENOENT) }
+        guard let old = file.nameless.place.withLock({ $0 }) else { throw .system(.ENOENT) }
         let new = try storedName(name, in: parent)
         let binding = binding(of: name, in: parent)
         try prepareSidecar(of: new, in: parent)
@@ -52,14 +52,14 @@ extension Vault {
             try? file.cancelMove(move)
             throw error
         }
-        file.nameless.withLock { $0 = nil }
+        file.nameless.place.withLock { $0 = nil }
     }
 
     /// Removes a file that was made without a name, if it has got none since.
     public func removeNameless(_ file: File) throws(VaultError) {
-        let old = file.nameless.withLock { nameless in
-            defer { nameless = nil }
-            return nameless
+        let old = file.nameless.place.withLock { place in
+            defer { place = nil }
+            return place
         }
         guard let old else { return }
         let created = journal.withLock { $0 }?.uncommittedCreate(inode: file.identity.inode)
@@ -97,5 +97,5 @@ extension Vault {
 
 extension File {
     /// The file has no name yet.
-    public var isNameless: Bool { nameless.withLock { $0 != nil } }
+    public var isNameless: Bool { nameless.place.withLock { $0 != nil } }
 }

@@ -12,7 +12,7 @@ extension Journal {
             let target = state.withLock { state in
                 state.isSealed = true
                 try? stampAnew(&state)
-                return state.appended
+                return state.records.appended
             }
             do throws(Errno) {
                 try store.synchronize(file, dataOnly: true)
@@ -21,21 +21,21 @@ extension Journal {
                 if error != .notAnswered { state.withLock { $0.failure = error } }
                 throw error
             }
-            state.withLock { $0.durable = target }
+            state.withLock { $0.records.durable = target }
         }
     }
 
     func flush() throws(Errno) {
-        try flush(upTo: state.withLock { $0.appended })
+        try flush(upTo: state.withLock { $0.records.appended })
     }
 
     private func needsFlush(upTo sequence: UInt64) throws(Errno) -> Bool {
         try state.withLock { state throws(Errno) in
             if let failure = state.failure { throw failure }
-            return state.durable < sequence
+            return state.records.durable < sequence
         }
     }
 
     /// The number of the last record that is durable.
-    var durable: UInt64 { state.withLock { $0.durable } }
+    var durable: UInt64 { state.withLock { $0.records.durable } }
 }

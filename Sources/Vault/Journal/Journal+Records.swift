@@ -72,7 +72,7 @@ extension Journal {
         let epoch = state.halves[state.active].epoch
         let start = state.position
         let offset = state.head.offset(ofHalf: state.active) + start
-        var (used, sequence) = (0, state.appended)
+        var (used, sequence) = (0, state.records.appended)
         let result = try body { record, payload in
             var record = record
             record.file = tag
@@ -106,7 +106,7 @@ extension Journal {
         // again and makes them count.
         try? stampAfterWrite(&state)
         state.position = start + UInt64(used)
-        state.appended = sequence
+        state.records.appended = sequence
         state.halves[state.active].users[file] = sequence
         return result
     }

@@ -14,10 +14,10 @@ extension Journal {
     /// have what is in the journal by now. Needs `state`.
     func stampAnew(_ state: inout State) throws(Errno) {
         let now = Timespec.now.seconds
-        if state.stamp == .min { state.stamp = try store.status(of: file).modified.seconds }
+        if state.times.stamp == .min { state.times.stamp = try store.status(of: file).modified.seconds }
         // Later also than the time that the clock has given the file since.
-        let latest = max(state.stamp, state.clockTime)
-        state.stamp = FileHeader.evenSecond(from: max(now, latest < now + Self.span ? latest : now) + 2)
+        let latest = max(state.times.stamp, state.times.clock)
+        state.times.stamp = FileHeader.evenSecond(from: max(now, latest < now + Self.span ? latest : now) + 2)
         try stamp(state)
     }
 
@@ -27,16 +27,16 @@ extension Journal {
     func stampAfterWrite(_ state: inout State) throws(Errno) {
         let now = Timespec.now.seconds
         // A clock that was set back gives times that a copy may have seen.
-        if now > state.stamp, now >= state.clockTime {
-            state.clockTime = now
+        if now > state.times.stamp, now >= state.times.clock {
+            state.times.clock = now
         } else {
             try stamp(state)
         }
     }
 
     private func stamp(_ state: borrowing State) throws(Errno) {
-        guard state.stamp != .min else { return }
+        guard state.times.stamp != .min else { return }
         try store.setTimes(
-            accessed: .keep, modified: .at(Timespec(seconds: state.stamp, nanoseconds: 0)), of: file)
+            accessed: .keep, modified: .at(Timespec(seconds: state.times.stamp, nanoseconds: 0)), of: file)
     }
 }

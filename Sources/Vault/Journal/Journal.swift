@@ -54,8 +54,7 @@ package final class Journal: Sendable {
         var position: UInt64 = 0
         var reserved: UInt64 = 0
         /// How many records were appended, and how many of them are durable.
-        var appended: UInt64 = 0
-        var durable: UInt64 = 0
+        var records = (appended: UInt64(0), durable: UInt64(0))
         /// A flush covers all before `position`. The next record begins in a new sector, because no durable sector is
         /// written again.
         var isSealed = false
@@ -67,10 +66,9 @@ package final class Journal: Sendable {
         var failure: Errno?
         /// Where the records end in the active half that were given up: those from `position` on may be in the file.
         var unanswered: UInt64 = 0
-        /// The last time of modification that the journal was given, which no user sees.
-        var stamp: Int64 = .min
-        /// The latest second that the clock has given the journal as its time of modification.
-        var clockTime: Int64 = .min
+        /// The last times of modification that the journal was given, in seconds: on purpose, which no user sees, and
+        /// by the clock.
+        var times = (stamp: Int64.min, clock: Int64.min)
         /// The records that are about to be written.
         var buffer = [UInt8](repeating: 0, count: JournalRecord.byteCount(payload: JournalRecord.largestPayload))
     }

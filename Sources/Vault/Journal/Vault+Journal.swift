@@ -49,7 +49,7 @@ extension Vault {
         try backing { () throws(Errno) in
             // The time is read before the journal is written to: the next stamp must be another one.
             let stamp = try store.status(of: file).modified.seconds
-            journal.state.withLock { $0.stamp = stamp }
+            journal.state.withLock { $0.times.stamp = stamp }
             try journal.allocate()
             try journal.changeHead { _ in }
         }

@@ -6,14 +6,14 @@ extension File {
     /// whether it moves; it is asked again after a change or a day, as mount(8) says of relatime.
     public func noteAccess() {
         let now = Timespec.now.seconds
-        guard !vault.isReadOnly, abs(now - noted.load(ordering: .relaxed)) >= 86_400 else { return }
-        noted.store(now, ordering: .relaxed)
+        guard !vault.isReadOnly, abs(now - marks.noted.load(ordering: .relaxed)) >= 86_400 else { return }
+        marks.noted.store(now, ordering: .relaxed)
         // A failure does not affect the read.
         try? vault.store.noteAccess(to: descriptor)
     }
 
     /// After a change of the file, the next access is noted again.
-    func forgetAccess() { noted.store(0, ordering: .relaxed) }
+    func forgetAccess() { marks.noted.store(0, ordering: .relaxed) }
 
     public func setMode(_ mode: UInt32) throws(VaultError) {
         forgetAccess()
@@ -38,20 +38,20 @@ extension File {
     ///
     /// Source: capabilities(7), "File capabilities".
     public func dropCapabilities() throws(VaultError) {
-        guard mayHaveCapabilities.load(ordering: .relaxed) else { return }
+        guard marks.mayHaveCapabilities.load(ordering: .relaxed) else { return }
         do throws(VaultError) { try vault.removeAttribute(Self.capabilities, of: .file(self)) } catch {
             guard error == .system(.ENODATA) || error == .system(.EOPNOTSUPP) else { throw error }
         }
-        mayHaveCapabilities.store(false, ordering: .relaxed)
+        marks.mayHaveCapabilities.store(false, ordering: .relaxed)
     }
 
     /// Whether the file is known to lack this attribute, without asking the store.
     public func isKnownToLack(_ name: [UInt8]) -> Bool {
-        !mayHaveCapabilities.load(ordering: .relaxed) && name == Self.capabilities
+        !marks.mayHaveCapabilities.load(ordering: .relaxed) && name == Self.capabilities
     }
 
     /// Notes that the file is about to get an attribute.
     func noteCapabilities(_ name: [UInt8]) {
-        if name == Self.capabilities { mayHaveCapabilities.store(true, ordering: .relaxed) }
+        if name == Self.capabilities { marks.mayHaveCapabilities.store(true, ordering: .relaxed) }
     }
 }

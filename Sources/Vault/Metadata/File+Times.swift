@@ -105,7 +105,7 @@ extension File {
             state.sync.needsHeaderSync()
             do throws(VaultError) {
                 // Else the header is written when the file is closed.
-                if state.journal.hasRecords, !keepsLengths.load(ordering: .relaxed) {
+                if state.journal.hasRecords, !marks.keepsLengths.load(ordering: .relaxed) {
                     state.sync.needsHeader()
                 } else {
                     try writeHeader()

@@ -266,7 +266,7 @@ extension Vault {
     /// harmless.
     func drop(_ sidecar: StaleSidecars.Sidecar, of file: FileIdentity) {
         guard let file = files[file] else { return drop(sidecar) }
-        file.staleSidecar.withLock { $0 = sidecar }
+        file.nameless.staleSidecar.withLock { $0 = sidecar }
     }
 
     /// Removes the sidecar of something that was never there under a name.

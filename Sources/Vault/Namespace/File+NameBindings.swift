@@ -91,8 +91,8 @@ extension File {
         try keepingChangeTime { (own) throws(VaultError) in
             let request = MoveRequest(
                 folder: folder, bindings: bindings, replaces: replaced != nil, takesClass: takesClass,
-                isOnlyLink: own.linkCount == 1, isStampSpent: isStampSpent)
-            guard own.device == device, state.way(of: request) == .ordered else { return }
+                isOnlyLink: own.linkCount == 1)
+            guard own.device == device, state.way(of: request, isStampSpent: isStampSpent) == .ordered else { return }
             let before = state.header.bindings
             state.header.bindings = bindings
             do throws(VaultError) {

@@ -258,7 +258,7 @@ extension Vault {
             // file.
             let young = isReplaced ? created.flatMap(youngFile) : nil
             // A file whose flush has failed cannot be checkpointed, so its records stay.
-            let isLost = young.map { $0.flushFailure.withLock { $0 != nil } } ?? false
+            let isLost = young.map { $0.flushes.failure.withLock { $0 != nil } } ?? false
             try File.withoutIntents(on: moved + (isLost ? [] : young.map { [$0] } ?? []), body)
             file?.noteRemoval(from: parent.descriptor)
             if let created, !isLost { noteRemoval(of: created) }

@@ -9,19 +9,19 @@ extension File {
     /// Needs no lock but its own, which puts concurrent flushes one after the other, so that both learn of a failure.
     /// That lock is recursive because an observer of the store may flush the file once more meanwhile.
     func flush(dataOnly: Bool) throws(VaultError) {
-        try flushing.withLock { () throws(VaultError) in
-            if let failure = flushFailure.withLock({ $0 }), failure != .notAnswered { throw .system(failure) }
+        try flushes.lock.withLock { () throws(VaultError) in
+            if let failure = flushes.failure.withLock({ $0 }), failure != .notAnswered { throw .system(failure) }
             do throws(Errno) { try vault.store.synchronize(descriptor, dataOnly: dataOnly) } catch {
-                flushFailure.withLock { $0 = error }
+                flushes.failure.withLock { $0 = error }
                 throw .system(error)
             }
-            flushFailure.withLock { $0 = nil }
+            flushes.failure.withLock { $0 = nil }
         }
     }
 
     /// Throws what a flush has failed with, if one has. If one was given up, another one finds out.
     func refuseAfterFailure() throws(VaultError) {
-        guard let failure = flushFailure.withLock({ $0 }) else { return }
+        guard let failure = flushes.failure.withLock({ $0 }) else { return }
         guard failure == .notAnswered else { throw .system(failure) }
         try flush(dataOnly: true)
     }
@@ -51,11 +51,11 @@ extension Vault {
     /// Flushes the backing store's whole file system. A failure is final here too, and so is one of a single folder's
     /// flush.
     package func flushAll() throws(VaultError) {
-        try flushingAll.withLock { () throws(VaultError) in
+        try flushesOfAll.lock.withLock { () throws(VaultError) in
             if let failure = folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
-            if let failure = flushAllFailure.withLock({ $0 }) { throw .system(failure) }
+            if let failure = flushesOfAll.failure.withLock({ $0 }) { throw .system(failure) }
             do throws(Errno) { try store.synchronizeAll() } catch {
-                if error != .notAnswered { flushAllFailure.withLock { $0 = error } }
+                if error != .notAnswered { flushesOfAll.failure.withLock { $0 = error } }
                 throw .system(error)
             }
         }

@@ -20,19 +20,15 @@ package struct MoveRequest {
     package let takesClass: Bool
     /// The file has no other name.
     package let isOnlyLink: Bool
-    /// A header that is written now gets no stamp that a copier can tell from the last one.
-    package let isStampSpent: Bool
 
     package init(
-        folder: DirectoryIdentifier, bindings: [NameBinding], replaces: Bool, takesClass: Bool, isOnlyLink: Bool,
-        isStampSpent: Bool
+        folder: DirectoryIdentifier, bindings: [NameBinding], replaces: Bool, takesClass: Bool, isOnlyLink: Bool
     ) {
         self.folder = folder
         self.bindings = bindings
         self.replaces = replaces
         self.takesClass = takesClass
         self.isOnlyLink = isOnlyLink
-        self.isStampSpent = isStampSpent
     }
 }
 
@@ -41,8 +37,10 @@ extension FileState {
     ///
     /// Keeps: whatever name a crash leaves, the header on disk or the pending bindings have it; and what a crash leaves
     /// at a name that was another file's is that file or all of this one.
-    package func way(of move: MoveRequest) -> MoveWay {
-        guard !move.isStampSpent else { return .flushed }
+    ///
+    /// - Parameter isStampSpent: a header that is written now gets no stamp that a copier can tell from the last one.
+    package func way(of move: MoveRequest, isStampSpent: Bool) -> MoveWay {
+        guard !isStampSpent else { return .flushed }
         // Replay finds a file by its name. The last header that made records dead must be on disk before that changes.
         guard !journal.hasRecords, durable.flushedGeneration >= journal.deadSince else { return .flushed }
         // With several links, a crash may find the file at a link that its header has, and lose the pending bindings.

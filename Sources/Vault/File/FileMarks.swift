@@ -1,0 +1,11 @@
+import Synchronization
+
+/// What requests note about a file without its lock.
+struct FileMarks: ~Copyable, Sendable {
+    /// It may have file capabilities, which a write removes.
+    let mayHaveCapabilities = Atomic(true)
+    /// A header with the new length is written before a growth is acknowledged: see `File.keepLengths`.
+    let keepsLengths = Atomic(false)
+    /// The second in which an access was last noted, 0 if none was.
+    let noted = Atomic<Int64>(0)
+}
