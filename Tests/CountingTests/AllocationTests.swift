@@ -31,7 +31,7 @@ import Testing
         #expect(one.retains <= 16 && many.retains <= one.retains + 1, "\(calls)")
     }
 
-    /// A request waits once for others on its file.
+    /// A request waits once for others on its file, once it has passed the gate.
     @Test(.enabled(if: !isSanitized), arguments: ["read", "write"]) func theLockOfAFileIsTakenOnce(_ act: String) throws
     {
         let calls = try counted()

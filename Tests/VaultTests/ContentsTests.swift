@@ -173,7 +173,6 @@ import Testing
         try file.write([1, 2, 3], at: 0)
         let before = file.protectionClass
         try file.setClass(.none)
-        #expect(file.recentClass == .none)
         var buffer: [UInt8] = [9, 9, 9]
         var elements = buffer.mutableSpan
         var span = unsafe elements.mutableBytes

@@ -215,7 +215,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let file = try openFile(of: try node(id))
             guard size <= PlainBuffer.size, offset >= 0 else { throw .system(.EINVAL) }
-            var passed: ProtectionClass? = try passRecentGate(of: file, for: .read)
+            var passed: ProtectionClass? = try pass(file.protectionClass, for: .read)
             defer { if let passed { gates.leave(passed) } }
             let buffer = buffers.take()
             defer { buffers.giveBack(buffer) }
@@ -228,7 +228,7 @@ extension VaultFileSystem {
                     late.countPage()
                 }
                 guard let count = try file.read(into: &span, at: UInt64(offset), admittedTo: protectionClass) else {
-                    try passOtherGate(of: file, for: .read, &passed)
+                    try passOther(file, for: .read, &passed)
                     continue
                 }
                 if keepsAccessTimes, !keepsStill.load(ordering: .relaxed) { file.noteAccess() }
@@ -254,12 +254,13 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             let file = try openFile(of: node)
-            if file.recentClass.leavesMemory { request.markSecret() }
+            let classAtFirst = file.protectionClass
+            if classAtFirst.leavesMemory { request.markSecret() }
             guard offset >= 0 else { throw .system(.EINVAL) }
             // Before the gate, so that it holds while locked too: `LateRequests.refuse` computes the end offset.
             guard UInt64(offset) <= FileHeader.largestLength - UInt64(bytes.byteCount) else { throw .system(.EFBIG) }
             let access: Access = isPage ? .page : .use
-            var passed: ProtectionClass? = try passRecentGate(of: file, for: access)
+            var passed: ProtectionClass? = try pass(classAtFirst, for: access)
             defer { if let passed { gates.leave(passed) } }
             while let protectionClass = passed {
                 if isPage && gates.state(of: protectionClass) == .evicting { late.countPage() }
@@ -272,8 +273,9 @@ extension VaultFileSystem {
                     reply.succeed(bytes.byteCount)
                     return
                 }
-                if file.protectionClass.leavesMemory { request.markSecret() }
-                try passOtherGate(of: file, for: access, &passed)
+                // Of which class the file is now is not known yet.
+                request.markSecret()
+                try passOther(file, for: access, &passed)
             }
         } catch {
             log(error, at: nodes[id])

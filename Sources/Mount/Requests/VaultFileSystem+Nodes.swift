@@ -178,16 +178,19 @@ extension VaultFileSystem {
     /// the gate of the returned class after its reply.
     func passGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
         while true {
-            let protectionClass = try passRecentGate(of: file, for: access)
+            let protectionClass = try pass(file.protectionClass, for: access)
             // The class may have changed between the look and the gate.
             if file.protectionClass == protectionClass { return protectionClass }
             gates.leave(protectionClass)
         }
     }
 
-    /// As above, for an access that itself finds out, under the file's lock, whether the file still is of that class.
-    func passRecentGate(of file: File, for access: Access) throws(VaultError) -> ProtectionClass {
-        let protectionClass = file.recentClass
+    /// Enters the gate of a class, for an access that itself finds out, under the file's lock, whether the file still
+    /// is of that class. Returns the class.
+    ///
+    /// The look at the class before that waits for the file's lock, so that no request waits for a flush of the file
+    /// inside the gate, unless the flush begins in between.
+    func pass(_ protectionClass: ProtectionClass, for access: Access) throws(VaultError) -> ProtectionClass {
         guard gates.admit(protectionClass, for: access) else { throw .locked }
         return protectionClass
     }
@@ -195,12 +198,10 @@ extension VaultFileSystem {
     /// The file has turned out to be of another class: leaves the gate that was passed, and enters that of its class.
     ///
     /// - Parameter passed: nil if this throws.
-    func passOtherGate(
-        of file: File, for access: Access, _ passed: inout ProtectionClass?
-    ) throws(VaultError) {
+    func passOther(_ file: File, for access: Access, _ passed: inout ProtectionClass?) throws(VaultError) {
         if let old = passed { gates.leave(old) }
         passed = nil
-        passed = try passRecentGate(of: file, for: access)
+        passed = try pass(file.protectionClass, for: access)
     }
 
     /// Counts a lookup of a found entry, and makes the kernel's answer.

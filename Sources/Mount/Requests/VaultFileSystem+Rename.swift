@@ -35,9 +35,10 @@ extension VaultFileSystem {
     private struct Ends {
         let old: RenameEnd
         let new: RenameEnd
+        /// As stat(2) shows it, as the next one.
         let source: FileStatus
         /// Nil if nothing has the new name.
-        var standing: FileStatus? { new.status }
+        let standing: FileStatus?
 
         /// Whether `tree` shared suffices for the rename: no request may walk through a directory while it moves, or
         /// look for an object that is found by its name alone.
@@ -47,9 +48,14 @@ extension VaultFileSystem {
     /// Needs `tree`. The kernel holds the locks of both parents.
     private func ends(_ old: Location, _ new: Location) throws(VaultError) -> Ends {
         let oldEnd = try vault.renameEnd(old.name, in: try directory(of: old.parent))
-        guard let source = oldEnd.status else { throw .system(.ENOENT) }
-        return Ends(
-            old: oldEnd, new: try vault.renameEnd(new.name, in: try directory(of: new.parent)), source: source)
+        guard let source = try shownStatus(of: oldEnd) else { throw .system(.ENOENT) }
+        let newEnd = try vault.renameEnd(new.name, in: try directory(of: new.parent))
+        return Ends(old: oldEnd, new: newEnd, source: source, standing: try shownStatus(of: newEnd))
+    }
+
+    private func shownStatus(of end: RenameEnd) throws(VaultError) -> FileStatus? {
+        guard end.status?.kind == .symbolicLink else { return end.status }
+        return try vault.status(of: end.name, in: end.parent)
     }
 
     /// Needs `tree`, exclusively for a directory. The kernel holds the locks of both parents.

@@ -40,7 +40,7 @@ extension File {
     /// Runs `body` under the exclusive lock, with a key and room in the journal. `body` writes up to `count` bytes from
     /// `offset` on, and what lies between the file's end and `offset`.
     ///
-    /// The lock is taken once: what is needed before is read from `outline`, and verified under the lock.
+    /// The lock is taken once: the room is reserved by `outline`, and verified under the lock.
     ///
     /// - Parameter admitted: the class that the file must be of; nil for any.
     /// - Returns: false, and `body` was not run, if the file is of another class.

@@ -20,7 +20,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
 
     /// Guards `state`. Lock order: docs/ARCHITECTURE.md.
     let lock = ReadWriteLock()
-    /// Guarded by `lock`.
+    /// Guarded by `lock`. A change in place that throws would leave `outline` as it was: there is none.
     package var state: FileState { didSet { outline.follow(state) } }
     /// What can be seen of `state` without `lock`.
     let outline: FileOutline
@@ -97,9 +97,6 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     public var hasKey: Bool { key.withLock { $0 != nil } }
 
     public var protectionClass: ProtectionClass { lock.withShared { state.header.protectionClass } }
-
-    /// The class as it was a moment ago, without waiting for a write or a change of class that is under way.
-    public var recentClass: ProtectionClass { outline.protectionClass }
 
     /// The header as it would be written now.
     public var header: FileHeader {

@@ -275,15 +275,6 @@ extension Vault {
         }
     }
 
-    /// The status of the entry that has a name, nil if none has. If the status cannot be read, the name must not be
-    /// taken away: the journal may know the file by it.
-    func replacedStatus(_ name: Name, in parent: Directory) throws(VaultError) -> FileStatus? {
-        do throws(Errno) { return try store.status(of: name, in: parent.descriptor) } catch {
-            guard error == .ENOENT else { throw .system(error) }
-            return nil
-        }
-    }
-
     /// The file, if a crash could leave it in the journal alone.
     private func youngFile(_ identity: FileIdentity) -> File? {
         guard let file = files[identity] else { return nil }

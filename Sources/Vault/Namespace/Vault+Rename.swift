@@ -14,7 +14,7 @@ public struct RenameEnd: Sendable {
     public let name: Name
     public let parent: Directory
     let stored: StoredName
-    /// Of the inode that has the name; nil if none has.
+    /// Of the inode that has the name; nil if none has. The size of a symbolic link is that of its ciphertext.
     public let status: FileStatus?
 }
 
@@ -22,8 +22,12 @@ extension Vault {
     /// Reads what has a name, for a rename. The caller sees to it that no other request changes that meanwhile.
     public func renameEnd(_ name: Name, in parent: Directory) throws(VaultError) -> RenameEnd {
         let stored = try storedName(name, in: parent)
-        return RenameEnd(
-            name: name, parent: parent, stored: stored, status: try replacedStatus(stored.name, in: parent))
+        var status: FileStatus?
+        // If the status cannot be read, the name must not be taken away: the journal may know the file by it.
+        do throws(VaultError) { status = try backingStatus(of: .entry(stored.name, in: parent.descriptor)) } catch {
+            guard error == .system(.ENOENT) else { throw error }
+        }
+        return RenameEnd(name: name, parent: parent, stored: stored, status: status)
     }
 
     /// Renames an entry, and replaces the one at the new name. Throws `locked`, with nothing changed, if the file must
