@@ -24,8 +24,8 @@ extension File {
         while true {
             var reserved = count()
             if reserved > vault.halfSize {
-                // More blocks below the durable end than a half has room for: a truncation could not be checkpointed, or
-                // is under way.
+                // More blocks below the durable end than a half has room for: a truncation is under way, or it could not
+                // be checkpointed.
                 try lock.withExclusive { () throws(VaultError) in
                     if count() > vault.halfSize { try checkpointAlone(CheckpointRequest()) }
                 }
