@@ -12,12 +12,16 @@ import Testing
     private static let new = [UInt8](repeating: 2, count: 5000)
 
     /// `one` and `two`, duplicates that hold `old`, in a vault that was just opened.
-    private static func vault(_ one: Name, _ two: Name) throws -> (test: TestVault, vault: Vault, root: Directory) {
+    ///
+    /// - Parameter links: further names of `one`.
+    private static func vault(
+        _ one: Name, _ two: Name, _ links: [Name] = []
+    ) throws -> (test: TestVault, vault: Vault, root: Directory) {
         let test = try TestVault()
         do {
             let file = try test.create(one)
             try file.write(old, at: 0)
-            try test.vault.link(one, in: test.root, file: file, to: two, in: test.root)
+            for name in [two] + links { try test.vault.link(one, in: test.root, file: file, to: name, in: test.root) }
         }
         try test.vault.checkpoint()
         let path = try path(of: two, of: test)
@@ -31,9 +35,9 @@ import Testing
         "\(test.path)/\(try test.vault.storedName(name, in: test.root).name)"
     }
 
-    /// Writes to a file so that its records fit its duplicate too, by their generations.
-    private static func write(to file: File) throws {
-        for _ in 0..<4 { try file.setTimes(accessed: .keep, modified: .now) }
+    /// Writes to a file whose header is that of its duplicate, or was written so many times since.
+    private static func write(to file: File, after headers: Int) throws {
+        for _ in 0..<headers { try file.setTimes(accessed: .keep, modified: .now) }
         try file.write(new, at: 0)
         try file.synchronize(dataOnly: true)
     }
@@ -46,7 +50,7 @@ import Testing
 
     /// The path of a descriptor whose name has gone cannot be read. Many names are needed: the order in which a folder
     /// lists its files is chance.
-    @Test(arguments: 0..<8) func oneIsWrittenToAfterItsNameIsRemoved(number: Int) throws {
+    @Test(arguments: 0..<8, [0, 4]) func oneIsWrittenToAfterItsNameIsRemoved(number: Int, headers: Int) throws {
         let (one, two, three) = (Name(ascii: "a\(number)"), Name(ascii: "b\(number)"), Name(ascii: "c\(number)"))
         let (test, vault, root) = try Self.vault(one, two)
         let file = try vault.openFile(one, in: root)
@@ -57,15 +61,45 @@ import Testing
             let path = try Self.path(of: two, of: test)
             #expect(unsafe rename(path, path + ".new") == 0 && rename(path + ".new", path) == 0)
         }
-        try Self.write(to: file)
+        try Self.write(to: file, after: headers)
         #expect(try Self.contents([two, three], of: test) == [Self.old, Self.new])
     }
 
-    @Test func oneTakesTheNameOfARemovedOne() throws {
+    /// The header of a file of so many links has no bindings.
+    @Test(arguments: 0..<8, [0, 4]) func oneOfManyLinksIsWrittenTo(number: Int, headers: Int) throws {
+        let (one, two) = (Name(ascii: "a\(number)"), Name(ascii: "b\(number)"))
+        let links = (0..<FileHeader.mostBindings).map { Name(ascii: "\(number) \($0)") }
+        let (test, vault, root) = try Self.vault(one, two, links)
+        let file = try vault.openFile(one, in: root)
+        #expect(file.header.bindings.isEmpty)
+        for name in [one] + links.dropFirst() { try vault.unlink(name, in: root) }
+        try Self.write(to: file, after: headers)
+        #expect(try Self.contents([two, links[0]], of: test) == [Self.old, Self.new])
+    }
+
+    @Test(arguments: [0, 4]) func oneIsRemoved(headers: Int) throws {
+        let (test, vault, root) = try Self.vault("one", "two")
+        let file = try vault.openFile("one", in: root)
+        try Self.write(to: file, after: headers)
+        try vault.unlink("one", in: root)
+        #expect(try Self.contents(["two"], of: test) == [Self.old])
+    }
+
+    /// A crash leaves the file under a name that the journal does not know yet, or under none.
+    @Test(arguments: [0, 4], [true, false]) func oneIsNotFound(headers: Int, isMoved: Bool) throws {
+        let (test, vault, root) = try Self.vault("one", "two")
+        let file = try vault.openFile("one", in: root)
+        try Self.write(to: file, after: headers)
+        let path = try Self.path(of: "one", of: test)
+        #expect(unsafe isMoved ? rename(path, path + ".moved") == 0 : unlink(path) == 0)
+        #expect(try Self.contents(["two"], of: test) == [Self.old])
+    }
+
+    @Test(arguments: 0..<6) func oneTakesTheNameOfARemovedOne(headers: Int) throws {
         let (test, vault, root) = try Self.vault("one", "two")
         do {
             let file = try vault.openFile("one", in: root)
-            try Self.write(to: file)
+            try Self.write(to: file, after: headers)
         }
         try vault.unlink("one", in: root)
         let other = try vault.openFile("two", in: root)
