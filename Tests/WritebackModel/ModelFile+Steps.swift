@@ -169,9 +169,7 @@ extension ModelFile {
 
     /// A summary takes the place of pending bindings.
     private mutating func summarize() {
-        guard disk.metadata.current.pending != nil, state.header.length == state.length, !state.needsPending else {
-            return
-        }
+        guard disk.metadata.current.pending != nil, state.allowsSummary(isOnlyLink: true) else { return }
         disk.metadata.write(Metadata(name: name, pending: nil))
         pass()
     }

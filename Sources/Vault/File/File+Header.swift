@@ -59,7 +59,7 @@ extension File {
         try writeHeader(to: state.placeOfHeader(isStampSpent: isStampSpent))
     }
 
-    private func writeHeader(to place: FileState.HeaderPlace) throws(VaultError) {
+    func writeHeader(to place: FileState.HeaderPlace) throws(VaultError) {
         switch place {
         case .backingFile: try writeStampedHeader()
         case .journal: try journalHeader()

@@ -64,10 +64,7 @@ extension File {
             try vault.store.setTimes(
                 accessed: .keep, modified: .at(Timespec(seconds: stamp, nanoseconds: 0)), of: descriptor)
             state.times.show(modified: nil)
-            if summarizing, own.linkCount == 1, state.names.currentProtection == nil,
-                state.header.length == state.length,
-                !state.needsPending
-            {
+            if summarizing, state.allowsSummary(isOnlyLink: own.linkCount == 1) {
                 vault.summarize(state.header, of: descriptor)
             }
         } catch {
@@ -104,11 +101,11 @@ extension File {
             }
             state.sync.needsHeaderSync()
             do throws(VaultError) {
-                // Else the header is written when the file is closed.
-                if state.journal.hasRecords, !marks.keepsLengths.load(ordering: .relaxed) {
-                    state.sync.needsHeader()
+                let keepsLengths = marks.keepsLengths.load(ordering: .relaxed)
+                if let place = state.headerAfterTimes(keepsLengths: keepsLengths, isStampSpent: isStampSpent) {
+                    try writeHeader(to: place)
                 } else {
-                    try writeHeader()
+                    state.sync.needsHeader()
                 }
                 return true
             } catch {

@@ -278,7 +278,7 @@ extension Vault {
     /// The file, if a crash could leave it in the journal alone.
     private func youngFile(_ identity: FileIdentity) -> File? {
         guard let file = files[identity] else { return nil }
-        return file.lock.withShared { file.state.durable.flushedGeneration == 0 } ? file : nil
+        return file.lock.withShared { file.state.mayLackHeader } ? file : nil
     }
 
     /// Gives an entry a second name. A regular file comes with its open `file`, whose header gets the second binding.

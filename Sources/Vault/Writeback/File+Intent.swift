@@ -57,7 +57,7 @@ extension File {
 
     /// Appends the file's path to the journal; a file without a name is noted as such instead.
     func declareIntent() throws(VaultError) {
-        let needsPath = state.durable.flushedGeneration == 0
+        let needsPath = state.mayLackHeader
         guard try !backing({ () throws(Errno) in try declareIntent(needingPath: needsPath) }) else { return }
         // Replay then searches the whole vault and knows the file by its header alone.
         try perform(.flush(all: true))
@@ -86,10 +86,10 @@ extension File {
                 Journal.Intent(
                     path: path, low: state.durable.flushedGeneration, high: state.durable.placed.generation),
                 of: identity)
-            if state.durable.flushedGeneration == 0 {
+            if state.mayLackHeader {
                 journal.noteCreate(of: identity)
             }
-            state.journal.didAppendIntent(extent.sequence, isAll: state.durable.flushedGeneration == 0)
+            state.journal.didAppendIntent(extent.sequence, isAll: state.mayLackHeader)
             return true
         }
     }

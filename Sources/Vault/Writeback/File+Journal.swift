@@ -24,8 +24,8 @@ extension File {
         while true {
             var reserved = count()
             if reserved > vault.halfSize {
-                // More blocks below the durable end than a half has room for: a truncation is under way, or it could not
-                // be checkpointed.
+                // More blocks below the durable end than a half has room for: a truncation is under way, or the file
+                // could not be checkpointed after one.
                 try lock.withExclusive { () throws(VaultError) in
                     if count() > vault.halfSize { try checkpointAlone(CheckpointRequest()) }
                 }

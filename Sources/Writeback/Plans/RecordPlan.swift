@@ -24,10 +24,13 @@ extension FileState {
         return names.hasChanges ? .flushFolders : .flushRemoval
     }
 
+    /// A crash may leave no header of the file. Replay then makes the file from its records alone, under its path.
+    package var mayLackHeader: Bool { durable.flushedGeneration == 0 }
+
     /// A sync of the folder that the file was made in puts its header into the journal.
     ///
     /// Keeps: a durable name has a file.
-    package var mustTellOfCreation: Bool { durable.flushedGeneration == 0 && journal.records != .complete }
+    package var mustTellOfCreation: Bool { mayLackHeader && journal.records != .complete }
 
     /// Where a header goes that is written now.
     package enum HeaderPlace { case backingFile, journal }
@@ -48,8 +51,21 @@ extension FileState {
         return journal.hasRecords ? .journal : .backingFile
     }
 
+    /// What a change of times has to write; nil if the header that close(2) writes tells of it soon enough.
+    package func headerAfterTimes(keepsLengths: Bool, isStampSpent: Bool) -> HeaderPlace? {
+        journal.hasRecords && !keepsLengths ? nil : placeOfHeader(isStampSpent: isStampSpent)
+    }
+
     /// What close(2) has to write; nil if the last header tells of the file as it is.
     package func headerAtClose(isStampSpent: Bool) -> HeaderPlace? {
         sync.isHeaderCurrent ? nil : placeOfHeader(isStampSpent: isStampSpent)
+    }
+
+    /// Whether a summary is set after a header was placed. It takes the place of pending bindings, and tells of one
+    /// name, one class and one length.
+    ///
+    /// Keeps: pending bindings stay as long as a crash may need them.
+    package func allowsSummary(isOnlyLink: Bool) -> Bool {
+        isOnlyLink && names.currentProtection == nil && header.length == length && !needsPending
     }
 }

@@ -89,7 +89,7 @@ extension FileState {
     /// Keeps: after a crash before the end of the flush, nothing that is found was acknowledged; after a later one all
     /// of the file is found, confirmed or not.
     package func stepsToSyncFirst(isStampSpent: Bool) -> [WriteStep]? {
-        guard durable.flushedGeneration == 0, !journal.hasRecords, names.removal == .named else { return nil }
+        guard mayLackHeader, !journal.hasRecords, names.removal == .named else { return nil }
         // Nothing was confirmed yet.
         guard header.length == 0, durable.end == 0, durable.truncation == .durable else { return nil }
         guard length > 0, repair.torn.isEmpty, !repair.hasStaleTail, !repair.isUnproven else { return nil }

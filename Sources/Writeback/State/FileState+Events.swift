@@ -105,7 +105,7 @@ extension FileState {
     /// A header in the journal is about to confirm blocks that only the backing file has, which was flushed at `mark`:
     /// the journal must not say any more that it has all of the file.
     package mutating func willConfirmInPlace(_ mark: FlushMark) {
-        guard durable.flushedGeneration == 0 || journal.claimsAll else { return }
+        guard mayLackHeader || journal.claimsAll else { return }
         durable.didFlush(mark.generation)
         journal.dropIntent()
     }
