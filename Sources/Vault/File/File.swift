@@ -21,7 +21,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// Guards `state`. Lock order: docs/ARCHITECTURE.md.
     let lock = ReadWriteLock()
     /// Guarded by `lock`. A change in place that throws would leave `outline` as it was: there is none.
-    package var state: FileState { didSet { outline.follow(state) } }
+    package var state: FileState {
+        didSet { outline.follow(state.length, state.durable.end, isUnproven: state.repair.isUnproven) }
+    }
     /// What can be seen of `state` without `lock`.
     let outline: FileOutline
     /// The descriptor that writes use, once it is open. Guarded by `lock`.

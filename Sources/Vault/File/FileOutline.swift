@@ -16,11 +16,11 @@ struct FileOutline: ~Copyable, Sendable {
         isUnprovenNow = Atomic(state.repair.isUnproven)
     }
 
-    /// Only under the file's lock, held exclusively.
-    func follow(_ state: FileState) {
-        lengthNow.store(state.length, ordering: .relaxed)
-        durableEndNow.store(state.durable.end, ordering: .relaxed)
-        isUnprovenNow.store(state.repair.isUnproven, ordering: .relaxed)
+    /// Only under the file's lock, held exclusively. It takes no `FileState`, whose parts a copy would retain.
+    func follow(_ length: UInt64, _ durableEnd: UInt64, isUnproven: Bool) {
+        lengthNow.store(length, ordering: .relaxed)
+        durableEndNow.store(durableEnd, ordering: .relaxed)
+        isUnprovenNow.store(isUnproven, ordering: .relaxed)
     }
 
     var length: UInt64 { lengthNow.load(ordering: .relaxed) }
