@@ -52,11 +52,15 @@ extension FileState {
     }
 
     /// What a change of times has to write; nil if the header that close(2) writes tells of it soon enough.
+    ///
+    /// Keeps: a killed daemon loses no time that was set, but for a file that is open and has records.
     package func headerAfterTimes(keepsLengths: Bool, isStampSpent: Bool) -> HeaderPlace? {
         journal.hasRecords && !keepsLengths ? nil : placeOfHeader(isStampSpent: isStampSpent)
     }
 
     /// What close(2) has to write; nil if the last header tells of the file as it is.
+    ///
+    /// Keeps: a killed daemon loses nothing of a closed file.
     package func headerAtClose(isStampSpent: Bool) -> HeaderPlace? {
         sync.isHeaderCurrent ? nil : placeOfHeader(isStampSpent: isStampSpent)
     }
