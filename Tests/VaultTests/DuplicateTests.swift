@@ -77,26 +77,16 @@ import Testing
         #expect(try Self.contents([two, links[0]], of: test) == [Self.old, Self.new])
     }
 
-    @Test(arguments: [0, 4]) func oneIsRemoved(headers: Int) throws {
-        let (test, vault, root) = try Self.vault("one", "two")
-        let file = try vault.openFile("one", in: root)
-        try Self.write(to: file, after: headers)
-        try vault.unlink("one", in: root)
-        #expect(try Self.contents(["two"], of: test) == [Self.old])
-    }
-
-    /// A crash leaves the file under a name that the journal does not know yet, or under none.
-    @Test(arguments: [0, 4], [true, false]) func oneIsNotFound(headers: Int, isMoved: Bool) throws {
-        let (test, vault, root) = try Self.vault("one", "two")
-        let file = try vault.openFile("one", in: root)
-        try Self.write(to: file, after: headers)
-        let path = try Self.path(of: "one", of: test)
-        #expect(unsafe isMoved ? rename(path, path + ".moved") == 0 : unlink(path) == 0)
-        #expect(try Self.contents(["two"], of: test) == [Self.old])
-    }
-
-    @Test(arguments: 0..<6) func oneTakesTheNameOfARemovedOne(headers: Int) throws {
-        let (test, vault, root) = try Self.vault("one", "two")
+    /// - Parameter wereOpen: in an earlier session, so that the header of each shows a single name.
+    @Test(arguments: 0..<6, [false, true]) func oneTakesTheNameOfARemovedOne(headers: Int, wereOpen: Bool) throws {
+        var (test, vault, root) = try Self.vault("one", "two")
+        if wereOpen {
+            for name: Name in ["one", "two"] {
+                #expect(try vault.openFile(name, in: root).header.bindings.count == 1)
+            }
+            try vault.checkpoint()
+            (vault, root) = try test.afterDeath()
+        }
         do {
             let file = try vault.openFile("one", in: root)
             try Self.write(to: file, after: headers)

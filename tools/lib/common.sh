@@ -66,6 +66,7 @@ is_installed() {
         qemu-system-x86) command -v qemu-system-x86_64 ;;
         util-linux) command -v setpriv ;;
         psmisc) command -v killall ;;
+        procps) command -v pkill ;;
         uuid-dev) [ -e /usr/include/uuid/uuid.h ] ;;
         xfslibs-dev) [ -e /usr/include/xfs/xfs.h ] ;;
         xfsprogs) command -v xfs_io || [ -x /usr/sbin/xfs_io ] ;;
