@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static uint8_t contents[MAXIMUM_BYTES];
@@ -187,11 +190,41 @@ static int become(char **word) {
     return 127;
 }
 
+// measure FILE PROGRAM ARGUMENT...: runs the program, writes its largest resident memory in KiB into the file, and ends
+// as it did. (What a process that was spawned reports of itself counts the memory of the process that spawned it.)
+static int measure(char **word) {
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execvp(word[1], word + 1);
+        fprintf(stderr, "%s: %s\n", word[1], strerror(errno));
+        _exit(127);
+    }
+    int status;
+    struct rusage use;
+    if (child < 0 || wait4(child, &status, 0, &use) < 0) {
+        fprintf(stderr, "measure: %s\n", strerror(errno));
+        return 127;
+    }
+    FILE *file = fopen(word[0], "w");
+    if (!file || fprintf(file, "%ld\n", use.ru_maxrss) < 0 || fclose(file) != 0) {
+        fprintf(stderr, "%s: %s\n", word[0], strerror(errno));
+        return 127;
+    }
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 int main(int count, char **word) {
     // The thread of the tests that starts this one may block every signal, and they ignore SIGPIPE.
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
-    return count > 3 && strcmp(word[1], "exec") == 0 ? become(word + 2) : obey();
+    if (count > 3 && strcmp(word[1], "exec") == 0) {
+        return become(word + 2);
+    }
+    if (count > 3 && strcmp(word[1], "measure") == 0) {
+        return measure(word + 2);
+    }
+    return obey();
 }

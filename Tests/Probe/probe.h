@@ -1,10 +1,10 @@
 // A program that stays running while the tests lock and unlock around it.
 //
-// Started as "probe exec DIRECTORY PROGRAM...", it becomes that program. Otherwise it reads one command a line from
-// standard input and answers each with one line: "ok", with a result after it, or the name of the errno ("ENOKEY"), or
-// "SIGBUS" if a touched mapping has no page. Words are separated by one space; in a path, space, percent and newline
-// are written %20 %25 %0a; contents are hexadecimal, "-" meaning none. The test chooses the numbers of handles and
-// mappings, 0 to 63.
+// Started as "probe exec DIRECTORY PROGRAM...", it becomes that program; as "probe measure FILE PROGRAM...", it runs
+// the program and notes its memory. Otherwise it reads one command a line from standard input and answers each with
+// one line: "ok", with a result after it, or the name of the errno ("ENOKEY"), or "SIGBUS" if a touched mapping has no
+// page. Words are separated by one space; in a path, space, percent and newline are written %20 %25 %0a; contents are
+// hexadecimal, "-" meaning none. The test chooses the numbers of handles and mappings, 0 to 63.
 
 #ifndef PROBE_H
 #define PROBE_H

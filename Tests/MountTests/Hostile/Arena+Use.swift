@@ -10,6 +10,7 @@ extension Arena {
 
     /// Everything that a user does with a vault of unknown origin; throws if a program does what no vault may cause.
     func use(_ hostile: HostileVault) throws {
+        mostMemory = hostile.isCostly ? Self.costlyMemory : Self.memory
         for isRepairedFirst in [false, true] {
             try hold(hostile)
             let before = try surroundings()
@@ -57,18 +58,29 @@ extension Arena {
         }
         let size = try size()
         guard size < Self.largest else { throw HarnessError("the vault takes \(size) bytes") }
-        // The largest of all processes that this one has waited for.
-        var use = rusage()
-        unsafe getrusage(RUSAGE_CHILDREN.rawValue, &use)
-        let most = hostile.isCostly ? Self.costlyMemory : Self.memory
-        guard use.ru_maxrss < most else { throw HarnessError("a command took \(use.ru_maxrss) KiB of memory") }
+    }
+
+    // MARK: Memory
+
+    /// The probe's words before a program whose memory it measures.
+    private func measuring(_ program: String, to name: String = "command") -> [String] {
+        ["measure", folder.path("memory of the " + name), program]
+    }
+
+    private func expectLittleMemory(_ arguments: [String], in name: String = "command") throws {
+        let text = try String(contentsOfFile: folder.path("memory of the " + name), encoding: .utf8)
+        guard let taken = Int(text.trimmingCharacters(in: .newlines)), taken < mostMemory else {
+            throw HarnessError("\(arguments) took \(text) KiB of memory")
+        }
     }
 
     // MARK: Commands
 
     /// Every exit status is accepted, but no end by a signal.
     private func command(_ arguments: [String], within seconds: Double) throws {
-        let outcome = try vault.latchkey(arguments, within: seconds)
+        let outcome = try attempt(
+            Built.probe, measuring(Built.latchkey) + arguments, environment: vault.environment, within: seconds)
+        try expectLittleMemory(arguments)
         guard outcome.status < 128 else { throw HarnessError("\(outcome)") }
         let words = outcome.text + outcome.errors
         guard !words.unicodeScalars.contains(where: { $0.value == 0x1B || $0.value == 0x202E || $0.value == 7 }) else {
@@ -78,8 +90,9 @@ extension Arena {
 
     /// The reader that was written from docs/FORMAT.md alone.
     private func readVault(within seconds: Double) throws {
-        let outcome = try attempt(
-            "python3", [Built.project + "/tools/read-vault.py"] + [vault.path] + secrets + ["verify"], within: seconds)
+        let reader = [Built.project + "/tools/read-vault.py", vault.path] + secrets + ["verify"]
+        let outcome = try attempt(Built.probe, measuring("python3") + reader, within: seconds)
+        try expectLittleMemory(reader)
         guard outcome.status < 128, !outcome.errors.contains("Traceback") else {
             throw HarnessError("\(outcome.errors.suffix(1500))")
         }
@@ -98,23 +111,23 @@ extension Arena {
     ) throws {
         let (input, log) = (try StreamFile(), try StreamFile())
         defer { extendLifetime(input) }
+        let arguments = ["mount", "--foreground", "--unlock", "--grace", "0", vault.path, point] + secrets + options
         let daemon = try Child(
-            Built.latchkey,
-            ["mount", "--foreground", "--unlock", "--grace", "0", vault.path, point] + secrets + options,
-            environment: vault.environment, input: input.descriptor, output: log.descriptor,
-            errors: log.descriptor)
+            Built.probe, measuring(Built.latchkey, to: "daemon") + arguments, environment: vault.environment,
+            input: input.descriptor, output: log.descriptor, errors: log.descriptor)
         func said() -> String { String(decoding: log.contents, as: UTF8.self) }
         do {
             guard try waitUntilMounted(daemon, within: seconds) else {
                 guard daemon.wait() < 128 else { throw HarnessError("mount: ended by a signal") }
                 guard !isExpected else { throw HarnessError("it is not mounted") }
-                return
+                return try expectLittleMemory(arguments, in: "daemon")
             }
             try body()
             try unmount()
             guard let status = daemon.wait(seconds: 20) else { throw HarnessError("the daemon runs after the unmount") }
             LiveMounts.remove(point)
             guard status == 0 else { throw HarnessError("the daemon ended with status \(status)") }
+            try expectLittleMemory(arguments, in: "daemon")
         } catch {
             daemon.send(SIGKILL)
             LiveMounts.abortAll()

@@ -15,6 +15,8 @@ final class Arena {
     private let base: String
     private let deviceKey: [UInt8]
     private let hasDisk: Bool
+    /// KiB that a command or daemon may take.
+    var mostMemory = 0
 
     var outside: String { base + "/outside" }
     var deviceKeyFile: String { folder.path("device.key") }
