@@ -657,8 +657,8 @@ def parse_sidecar(plain: bytes) -> dict[bytes, bytes]:
 
 # The journal -------------------------------------------------------------------------------------------------------
 
-JOURNAL_AREA, LARGEST_HALF = 4096, 1 << 30
-HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQB7s")
+JOURNAL_AREA, LARGEST_PART, LARGEST_AREA, MOST_PARTS, MORE_PARTS = 4096, 1 << 30, 2 << 30, 32, 1
+HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQBB6s")
 RECORD_FIELDS = struct.Struct("<IB3sQQ16sQQII")
 FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD = 1, 2, 3, 4
 TOMBSTONE_RECORD, DUPLICATE_RECORD, HOLE_RECORD = 5, 6, 7
@@ -667,7 +667,8 @@ LARGEST_PAYLOAD = 8192
 
 @dataclass
 class JournalHead:
-    half_size: int
+    part_size: int
+    parts: int
     opened: int
     next_epoch: int
     windows: list[tuple[int, int]]
@@ -695,25 +696,28 @@ def record_size(payload: int) -> int:
 def open_journal_head(keys: VolumeKeys, raw: bytes) -> JournalHead:
     if len(raw) < HEADER_SIZE:
         refuse(f"journal: {len(raw)} bytes")
-    (magic, version, zero1, zero2, _compatible, _read_only, incompatible, zero3, volume, half_size, opened, next_epoch,
-     count, zero4) = HEAD_FIELDS.unpack(raw[:80])
+    (magic, version, zero1, zero2, _compatible, _read_only, incompatible, zero3, volume, part_size, opened, next_epoch,
+     count, parts, zero4) = HEAD_FIELDS.unpack(raw[:80])
     if magic != b"LKJRNL\r\n":
         refuse("journal: not one")
     if version != 1:
         raise TooNew(f"journal: version {version}")
-    if incompatible:
+    if incompatible & ~MORE_PARTS:
         raise TooNew(f"journal: unknown incompatible features {incompatible:#x}")
     if volume != keys.volume:
         refuse("journal: of another volume")
     if not hmac.compare_digest(raw[480:512], hmac_sha256(keys.journal, raw[:480])):
         refuse("journal: its head is not authentic")
-    if not 0 < half_size <= LARGEST_HALF or half_size % 4096 or count > 16:
-        refuse(f"journal: halves of {half_size} bytes, {count} windows")
+    if not 0 < part_size <= LARGEST_PART or part_size % 4096 or count > 16:
+        refuse(f"journal: parts of {part_size} bytes, {count} windows")
+    if parts != 0 if not incompatible else not 2 < parts <= MOST_PARTS or parts * part_size > LARGEST_AREA:
+        refuse(f"journal: {parts} parts")
     if opened > 1 << 62 or next_epoch > 1 << 62:
         refuse(f"journal: opened {opened}, next epoch {next_epoch}")
     if zero1 or zero2 or zero3 or any(zero4) or any(raw[80 + 16 * count:480]):
         refuse("journal: a zero byte is otherwise")
-    return JournalHead(half_size, opened, next_epoch, list(struct.iter_unpack("<QQ", raw[80:80 + 16 * count])))
+    return JournalHead(part_size, parts or 2, opened, next_epoch,
+                       list(struct.iter_unpack("<QQ", raw[80:80 + 16 * count])))
 
 
 def parts_of(path: bytes) -> list[bytes]:
@@ -736,7 +740,7 @@ def tombstone_note(payload: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def open_record(keys: VolumeKeys, raw: bytes, epoch: Optional[int], position: int) -> JournalRecord:
-    """The record that `raw` begins with. Without `epoch` any will do: it is the first of its half."""
+    """The record that `raw` begins with. Without `epoch` any will do: it is the first of its part."""
     if len(raw) < RECORD_FIELDS.size:
         refuse("record: truncated")
     size, kind, zero1, own_epoch, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(
@@ -788,9 +792,9 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
         tombstone_note(record.payload)
 
 
-def read_half(keys: VolumeKeys, descriptor: int, start: int, half_size: int) -> list[JournalRecord]:
+def read_part(keys: VolumeKeys, descriptor: int, start: int, part_size: int) -> list[JournalRecord]:
     def record(epoch: Optional[int], position: int) -> Optional[JournalRecord]:
-        longest = min(record_size(LARGEST_PAYLOAD), half_size - position)
+        longest = min(record_size(LARGEST_PAYLOAD), part_size - position)
         try:
             return open_record(keys, os.pread(descriptor, max(0, longest), start + position), epoch, position)
         except Refused:
@@ -850,13 +854,13 @@ def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
         return replay
     descriptor = os.open(os.path.join(vault, b"lk.journal"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        halves = [read_half(keys, descriptor, JOURNAL_AREA + half * replay.head.half_size, replay.head.half_size)
-                  for half in (0, 1)]
+        parts = [read_part(keys, descriptor, JOURNAL_AREA + part * replay.head.part_size, replay.head.part_size)
+                 for part in range(replay.head.parts)]
     finally:
         os.close(descriptor)
-    # A half of a lower epoch belongs to an earlier session.
-    halves = [half for half in halves if half and half[0].epoch >= replay.head.next_epoch]
-    replay.records = [record for half in sorted(halves, key=lambda half: half[0].epoch) for record in half]
+    # A part of a lower epoch is not in use any more.
+    parts = [part for part in parts if part and part[0].epoch >= replay.head.next_epoch]
+    replay.records = [record for part in sorted(parts, key=lambda part: part[0].epoch) for record in part]
     replay_records(replay, keys, vault)
     return replay
 

@@ -57,7 +57,7 @@ public final class Vault: Sendable {
     private let checkpointObserver = Mutex<CheckpointObserver?>(nil)
     /// Whether another process held the vault before and may still have its journal open.
     let tookOver: Bool
-    package let halfSize: UInt64
+    package let journalSize: JournalSize
     /// Wakes the checkpointer, if there is one.
     let lowSpace = Mutex<Wakeup?>(nil)
     private let dirtyLimit = Atomic<Int>(1024)
@@ -80,27 +80,24 @@ public final class Vault: Sendable {
     /// - Parameters:
     ///   - minimumClass: the weakest class that a new entry gets, whatever its folder says.
     ///   - tookOver: another process, perhaps on another machine, may still have the journal open.
-    ///   - halfSize: bytes of each half of the journal, a multiple of 4096, at least `smallestHalfSize`; nil for the
-    ///     usual size.
+    ///   - journalSize: with parts that are not smaller than those of `JournalSize.smallest`.
     public convenience init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
-        minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, halfSize: UInt64? = nil
+        minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false,
+        journalSize: JournalSize = .usual
     ) {
-        precondition(halfSize ?? Self.smallestHalfSize >= Self.smallestHalfSize)
+        precondition(journalSize.part >= JournalSize.smallest.part)
         self.init(
             store: store, keys: keys, ring: ring, traits: traits, minimumClass: minimumClass, isReadOnly: isReadOnly,
-            tookOver: tookOver, isPrivileged: Process.isPrivileged, halfSize: halfSize ?? Journal.usualHalfSize)
+            tookOver: tookOver, isPrivileged: Process.isPrivileged, journalSize: journalSize)
     }
-
-    /// The smallest size of a journal's half, in bytes: it holds all that one change can write at once.
-    public static let smallestHalfSize: UInt64 = 1280 << 10
 
     init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, isPrivileged: Bool,
-        halfSize: UInt64 = Journal.usualHalfSize
+        journalSize: JournalSize = .usual
     ) {
-        self.halfSize = halfSize
+        self.journalSize = journalSize
         self.store = store
         self.keys = keys
         self.ring = ring

@@ -88,9 +88,9 @@ public final class VaultKeys: Sendable {
     }
 
     /// The vault over a store that holds it, not yet read.
-    public func vault(over store: any Store) -> Vault {
+    public func vault(over store: any Store, journalSize: JournalSize = .smallest) -> Vault {
         Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: false,
-            halfSize: Vault.smallestHalfSize)
+            journalSize: journalSize)
     }
 }

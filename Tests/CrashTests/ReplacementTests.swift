@@ -54,12 +54,46 @@ extension CrashTests {
             try vault.append(random.bytes(7000), to: old)
             try vault.synchronize(old, dataOnly: true)
             try vault.rename("new", of: new, to: "old")
-            // More than both halves hold.
+            // More than both parts hold.
             for _ in 0..<16 {
                 try vault.write(random.bytes(200_000), to: other, at: 0)
                 try vault.synchronize(other, dataOnly: true)
             }
             try expectPromiseHolds("a grown file replaced, and the journal used anew", vault, states: 150)
+        }
+
+        /// The journal grows while a burst lasts, and shrinks when nothing in it is needed: also between the removal of
+        /// a file that only the journal has and another file that gets its name.
+        @Test(arguments: SimulatedDisk.Order.allCases) func aGrowingJournal(on order: SimulatedDisk.Order) throws {
+            let vault = try RecordedVault(on: order, journalSize: JournalSize(part: 1280 << 10, mostParts: 4))
+            var random = SeededRandom(36)
+            let other = try vault.makeFile("other")
+            try vault.write(random.bytes(400_000), to: other, at: 0)
+            try vault.synchronizeAll()
+            var sizes: Set<Int> = []
+            func burst(_ count: Int) throws {
+                for _ in 0..<count {
+                    try vault.write(random.bytes(400_000), to: other, at: 0)
+                    try vault.synchronize(other, dataOnly: true)
+                    sizes.insert(try vault.vault.openJournal().state.withLock { $0.parts.count })
+                }
+            }
+            for turn in 0..<3 {
+                let young = try vault.makeFile(name("y\(turn)"))
+                try vault.write(random.bytes(3000), to: young, at: 0)
+                try vault.synchronize(young, dataOnly: true)
+                // More than two parts hold, and then more than four.
+                try burst(turn == 1 ? 16 : 8)
+                try vault.unlink(name("y\(turn)"), of: young.inode)
+                if turn == 2 { try burst(2) }
+                _ = try vault.makeFile(name("y\(turn)"))
+                try vault.vault.checkpoint()
+                try vault.vault.shrinkJournal()
+                sizes.insert(try vault.vault.openJournal().state.withLock { $0.parts.count })
+                try burst(1)
+            }
+            #expect(sizes == [2, 3, 4])
+            try expectPromiseHolds("a journal that grows and shrinks", vault, states: 300)
         }
 
         /// A file that was moved and then lost its last name is still written to: a crash may bring back any of its

@@ -63,7 +63,7 @@ private struct Session {
         vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring,
             traits: StoreTraits(nameMax: 255, recordKind: .symbolicLink), isReadOnly: false,
-            halfSize: Vault.smallestHalfSize)
+            journalSize: .smallest)
         root = try vault.openRoot()
     }
 

@@ -18,11 +18,13 @@ import Testing
 
     private struct Head: Decodable {
         enum CodingKeys: String, CodingKey {
-            case halfSize, opened, windows, head
+            case parts, opened, windows, head
+            case partSize = "halfSize"
             case nextEpoch = "nextLap"
         }
 
-        let halfSize: UInt64
+        let partSize: UInt64
+        let parts: Int?
         let opened: UInt64
         let nextEpoch: UInt64
         let windows: [Window]
@@ -74,11 +76,12 @@ import Testing
         for item in (try vectors("journal") as Journal).heads.cases {
             let raw = bytes(item.head)
             let head = try unsafe JournalHead(decoding: raw.span.bytes)
-            #expect(head.halfSize == item.halfSize)
+            #expect(head.partSize == item.partSize)
+            #expect(head.parts == item.parts ?? 2)
             #expect(head.opened == item.opened)
             #expect(head.nextEpoch == item.nextEpoch)
             #expect(head.windows == item.windows.map { JournalHead.Window(from: $0.from, to: $0.to) })
-            #expect(head.offset(ofHalf: 1) == 4096 + item.halfSize)
+            #expect(head.offset(ofPart: 1) == 4096 + item.partSize)
             var encoded = [UInt8](repeating: 0xFF, count: JournalHead.signedByteCount)
             var elements = encoded.mutableSpan
             var span = unsafe elements.mutableBytes

@@ -183,7 +183,7 @@ import Testing
         try handle.close()
 
         for isReadOnly in [true, false] {
-            let vault = test.next(isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
+            let vault = test.next(isReadOnly: isReadOnly, journalSize: .smallest)
             let root = try vault.openRoot()
             try? use("file", in: root, of: vault)
             #expect(try vault.openFile("other", in: root).contents(20_000) == text)

@@ -169,7 +169,7 @@ import Testing
 
     /// The clock may have been set back when the next session begins.
     @Test func theWindowOfASessionHasAnEnd() {
-        var head = JournalHead(volume: VolumeIdentifier([UInt8](1...16)), halfSize: 4096)
+        var head = JournalHead(volume: VolumeIdentifier([UInt8](1...16)), partSize: 4096)
         head.opened = 1000
         #expect(head.window(until: 2000, lastWritten: 1500) == JournalHead.Window(from: 998, to: 2002))
         #expect(head.window(until: 900, lastWritten: 1500) == JournalHead.Window(from: 998, to: 87_900))

@@ -27,6 +27,7 @@ final class TestVault: Sendable {
     ///   - wrap: wraps the real store in one that fails or records.
     init(
         isPrivileged: Bool? = nil, recordKind: StoreTraits.RecordKind = .symbolicLink,
+        journalSize: JournalSize = .usual,
         wrapping wrap: (DirectoryStore) throws -> any Store = { $0 }
     ) throws {
         try SecureHeap.initialize()
@@ -44,7 +45,7 @@ final class TestVault: Sendable {
             in: store, keys: keys, traits: traits, defaultClass: .completeUntilFirstUserAuthentication)
         vault = Vault(
             store: store, keys: keys, ring: ring, traits: traits, isReadOnly: false,
-            isPrivileged: isPrivileged ?? (geteuid() == 0))
+            isPrivileged: isPrivileged ?? (geteuid() == 0), journalSize: journalSize)
         root = try vault.openRoot()
     }
 
@@ -55,10 +56,10 @@ final class TestVault: Sendable {
     }
 
     /// The vault as another program sees it; not read yet.
-    func next(isReadOnly: Bool, halfSize: UInt64 = Journal.usualHalfSize) -> Vault {
+    func next(isReadOnly: Bool, journalSize: JournalSize = .usual) -> Vault {
         let next = Vault(
             store: store, keys: vault.keys, ring: ring, traits: vault.traits, isReadOnly: isReadOnly,
-            isPrivileged: vault.isPrivileged, halfSize: halfSize)
+            isPrivileged: vault.isPrivileged, journalSize: journalSize)
         others.withLock { $0.append(next) }
         return next
     }

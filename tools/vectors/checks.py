@@ -164,8 +164,8 @@ def check_journal(failures: list[str]) -> None:
     for case in given["heads"]["cases"]:
         head = fmt.open_journal_head(KEYS, case["head"])
         windows = [(window["from"], window["to"]) for window in case["windows"]]
-        expect((head.half_size, head.opened, head.next_epoch, head.windows)
-               == (case["halfSize"], case["opened"], case["nextLap"], windows), "a head")
+        expect((head.part_size, head.parts, head.opened, head.next_epoch, head.windows)
+               == (case["halfSize"], case.get("parts", 2), case["opened"], case["nextLap"], windows), "a head")
     for case in given["heads"]["refused"]:
         expect(refusal(fmt.open_journal_head, KEYS, case["head"]), f"not refused: {case['why']}")
     for case in given["heads"]["compatible"] + given["heads"]["readOnly"]:
@@ -194,13 +194,13 @@ def check_journal(failures: list[str]) -> None:
 
 def found_records(case: dict[str, Any]) -> list[dict[str, int]]:
     """The records that the reader finds in a journal in an otherwise empty folder, without what was found in it."""
-    size = fmt.open_journal_head(KEYS, case["head"]).half_size
-    halves = [half.ljust(size, b"\0") for half in case["halves"]]
+    size = fmt.open_journal_head(KEYS, case["head"]).part_size
+    parts = [part.ljust(size, b"\0") for part in case["halves"]]
     with tempfile.TemporaryDirectory() as temporary:
-        (Path(temporary) / "lk.journal").write_bytes(case["head"].ljust(4096, b"\0") + b"".join(halves))
+        (Path(temporary) / "lk.journal").write_bytes(case["head"].ljust(4096, b"\0") + b"".join(parts))
         records = fmt.read_journal(KEYS, temporary.encode()).records
-    return [{"half": next(number for number, half in enumerate(halves)
-                          if int.from_bytes(half[8:16], "little") == record.epoch), "position": record.position}
+    return [{"half": next(number for number, part in enumerate(parts)
+                          if int.from_bytes(part[8:16], "little") == record.epoch), "position": record.position}
             for record in records]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .journals import (FORGET, Half, Record, block_record, duplicate_record, file_record, header_record, hole_record,
+from .journals import (FORGET, Part, Record, block_record, duplicate_record, file_record, header_record, hole_record,
                        journal, tombstone_record)
 from .sealing import block, blocks, fixed, header, wrap
 from .vaults import ROOT, Folder, VaultBuilder, file_id, file_key
@@ -14,12 +14,12 @@ OPENED = 1_750_000_000
 
 
 class Scene:
-    """The vault, and the two halves of its journal."""
+    """The vault, and the two parts of its journal."""
 
     def __init__(self) -> None:
         self.vault = VaultBuilder()
-        self.halves = [Half(45_056, 6), Half(45_056, 5)]
-        self.newer, self.older = self.halves
+        self.parts = [Part(45_056, 6), Part(45_056, 5)]
+        self.newer, self.older = self.parts
         self.seconds = OPENED
 
     def modified(self) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def journal_vault_vectors() -> dict[str, Any]:
     add_directories(scene, folder)
     add_orphans(scene, folder)
     add_torn_record(scene)
-    raw = journal(scene.halves, opened=OPENED, next_epoch=5, windows=[(OPENED - 900, OPENED - 800)])
+    raw = journal(scene.parts, opened=OPENED, next_epoch=5, windows=[(OPENED - 900, OPENED - 800)])
     stored = raw.rstrip(b"\0")
     scene.vault.add("lk.journal", "file", content=stored, zeros=len(raw) - len(stored))
     return scene.vault.vectors()
@@ -279,7 +279,7 @@ def add_orphans(scene: Scene, folder: Folder) -> None:
 
 
 def add_torn_record(scene: Scene) -> None:
-    """The last records of the newer half, the second of them torn: the file stays as it was."""
+    """The last records of the newer part, the second of them torn: the file stays as it was."""
     old = fixed("contents before the torn record", 600)
     scene.vault.file(ROOT, b"as it was", 3, old)
     scene.newer.flush()

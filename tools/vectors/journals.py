@@ -1,4 +1,4 @@
-"""The journal: heads, records, and how a reader finds the records of a half."""
+"""The journal: heads, records, and how a reader finds the records of a part."""
 
 from __future__ import annotations
 
@@ -56,21 +56,22 @@ def hole_record(file: bytes, first: int, count: int) -> Record:
     return Record(HOLE, file, generation=count, number=first)
 
 
-def journal_head(half_size: int, *, opened: int = 0, next_epoch: int = 1, windows: list[tuple[int, int]] | None = None,
-                 **odd: Any) -> bytes:
+def journal_head(part_size: int, *, parts: int = 2, opened: int = 0, next_epoch: int = 1,
+                 windows: list[tuple[int, int]] | None = None, **odd: Any) -> bytes:
     listed = windows or []
     body = fmt.HEAD_FIELDS.pack(
         odd.get("magic", b"LKJRNL\r\n"), odd.get("version", 1), odd.get("zero1", 0), odd.get("zero2", 0),
-        odd.get("compatible", 0), odd.get("read_only", 0), odd.get("incompatible", 0), odd.get("zero3", 0),
-        odd.get("volume", V), half_size, opened, next_epoch, odd.get("count", len(listed)), odd.get("zero4", bytes(7)))
+        odd.get("compatible", 0), odd.get("read_only", 0), odd.get("incompatible", int(parts > 2)),
+        odd.get("zero3", 0), odd.get("volume", V), part_size, opened, next_epoch, odd.get("count", len(listed)),
+        odd.get("counted", 0 if parts == 2 else parts), odd.get("zero4", bytes(6)))
     body += b"".join(struct.pack("<QQ", *window) for window in listed)
     body += odd.get("tail", b"").rjust(480 - len(body), b"\0")
     return body + fmt.hmac_sha256(KEYS.journal, body)
 
 
 @dataclass
-class Half:
-    """Half a journal while it is filled, as the writer fills it."""
+class Part:
+    """Part of a journal while it is filled, as the writer fills it."""
 
     size: int
     epoch: int
@@ -91,8 +92,8 @@ class Half:
         return bytes(self.raw) + bytes(self.size - len(self.raw))
 
 
-def journal(halves: list[Half], **fields: Any) -> bytes:
-    return journal_head(halves[0].size, **fields).ljust(4096, b"\0") + b"".join(half.whole() for half in halves)
+def journal(parts: list[Part], **fields: Any) -> bytes:
+    return journal_head(parts[0].size, **fields).ljust(4096, b"\0") + b"".join(part.whole() for part in parts)
 
 
 def journal_vectors() -> dict[str, Any]:
@@ -101,17 +102,21 @@ def journal_vectors() -> dict[str, Any]:
 
 
 def head_vectors() -> dict[str, Any]:
+    # The names of fields are those of the time when there were two parts, called halves.
     cases = []
-    for half_size, fields in [
+    for part_size, fields in [
             (4096, {}), (1 << 30, {"opened": 1_750_000_000, "next_epoch": 2**62}),
             (1 << 24, {"windows": [(1_750_000_000, 1_750_000_100)]}),
-            (8192, {"opened": 1_760_000_000, "next_epoch": 7, "windows": [(at, at + 9) for at in range(16)]})]:
-        cases.append({"halfSize": half_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_epoch", 1),
+            (8192, {"opened": 1_760_000_000, "next_epoch": 7, "windows": [(at, at + 9) for at in range(16)]}),
+            (4096, {"parts": 3}), (1 << 26, {"parts": 32, "opened": 1_760_000_000, "windows": [(1, 2)]})]:
+        cases.append({"halfSize": part_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_epoch", 1),
                       "windows": [{"from": since, "to": until} for since, until in fields.get("windows", [])],
-                      "head": journal_head(half_size, **fields)})
+                      "head": journal_head(part_size, **fields)})
+        if "parts" in fields:
+            cases[-1]["parts"] = fields["parts"]
 
-    def bad(why: str, half_size: int = 4096, by: str = "fields", **fields: Any) -> dict[str, Any]:
-        return {"why": why, "by": by, "head": journal_head(half_size, **fields)}
+    def bad(why: str, part_size: int = 4096, by: str = "fields", **fields: Any) -> dict[str, Any]:
+        return {"why": why, "by": by, "head": journal_head(part_size, **fields)}
 
     whole = journal_head(4096)
     return {"cases": cases,
@@ -125,15 +130,20 @@ def head_vectors() -> dict[str, Any]:
                 {"why": "opened forged", "by": "mac", "head": whole[:56] + b"\1" + whole[57:]},
                 bad("another volume", volume=fixed("another volume", 16), by="volume"),
                 bad("magic", magic=b"LKJRNL\n\n"), bad("version 0", version=0), bad("version 2", version=2),
-                bad("an unknown incompatible feature", incompatible=1), bad("halves of no bytes", 0),
+                bad("an unknown incompatible feature", incompatible=2), bad("halves of no bytes", 0),
                 bad("halves of 512 bytes", 512), bad("halves of 6000 bytes", 6000),
                 bad("opened above 2^62", opened=2**62 + 1), bad("opened 2^64 - 1", opened=2**64 - 1),
                 bad("next lap above 2^62", next_epoch=2**62 + 1), bad("next lap 2^64 - 1", next_epoch=2**64 - 1),
                 bad("halves above 2^30", (1 << 30) + 4096), bad("17 windows", count=17),
                 bad("zero at 10", zero1=1), bad("zero at 12", zero2=1), bad("zero at 28", zero3=1),
-                bad("zero at 79", zero4=bytes(6) + b"\1"), bad("a window that is not counted", count=0,
+                bad("zero at 79", zero4=bytes(5) + b"\1"), bad("a window that is not counted", count=0,
                                                               windows=[(1, 2)]),
-                bad("zero at 479", tail=b"\1")]}
+                bad("zero at 479", tail=b"\1"),
+                bad("more parts without their feature", counted=3),
+                bad("more parts, of which there are none", incompatible=1),
+                bad("more parts, of which there are two", counted=2, incompatible=1), bad("33 parts", parts=33),
+                bad("3 parts of 2^30", 1 << 30, parts=3), bad("32 parts of 2^26 and 4096", (1 << 26) + 4096, parts=32),
+                bad("zero at 74", parts=3, zero4=b"\1" + bytes(5))]}
 
 
 def record_vectors() -> dict[str, Any]:
@@ -220,20 +230,20 @@ def scan_vectors() -> list[dict[str, Any]]:
     file, other = fixed("file", 16), fixed("another file", 16)
     one, two = file_record(file, "one", 1), file_record(other, "another", 2)
 
-    def half(epoch: int, *records: Record) -> Half:
-        made = Half(4096, epoch)
+    def part(epoch: int, *records: Record) -> Part:
+        made = Part(4096, epoch)
         made.add(*records)
         return made
 
-    def case(what: str, halves: list[Half], found: list[tuple[int, list[int]]], **fields: Any) -> dict[str, Any]:
+    def case(what: str, all_parts: list[Part], found: list[tuple[int, list[int]]], **fields: Any) -> dict[str, Any]:
         head = journal_head(4096, **({"opened": 1_750_000_000, "next_epoch": 5} | fields))
-        return {"what": what, "head": head, "halves": [bytes(half.raw).rstrip(b"\0") for half in halves],
+        return {"what": what, "head": head, "halves": [bytes(part.raw).rstrip(b"\0") for part in all_parts],
                 "found": [{"half": number, "position": position} for number, positions in found
                           for position in positions]}
 
-    def followed(*pieces: Record | bytes) -> Half:
+    def followed(*pieces: Record | bytes) -> Part:
         """Records, and bytes between them that are none."""
-        made = half(5)
+        made = part(5)
         for piece in pieces:
             if isinstance(piece, bytes):
                 made.raw += piece
@@ -241,26 +251,34 @@ def scan_vectors() -> list[dict[str, Any]]:
                 made.add(piece)
         return made
 
-    empty, one_size = half(5), len(one.sealed(5, 0))
+    empty, one_size = part(5), len(one.sealed(5, 0))
     torn = two.sealed(5, one_size)[:-1] + b"\0"
     sector = followed(one, file_record(file, "x" * (512 - one_size - 96), 3), two)
     full = followed(*[file_record(file, "y" * 160, at) for at in range(16)])
     return [
         case("two records in one half", [followed(one, two), empty], [(0, [0, one_size])]),
-        case("the lower lap first", [half(6, one), half(5, two, one)], [(1, [0, one_size]), (0, [0])]),
+        case("the lower lap first", [part(6, one), part(5, two, one)], [(1, [0, one_size]), (0, [0])]),
         case("a record in the next sector, after a flush", [followed(one, bytes(512 - one_size), two), empty],
              [(0, [0, 512])]),
         case("a record that ends with its sector", [sector, empty], [(0, sector.positions)]),
         case("a torn record, and a valid one in the next sector",
              [followed(one, torn, bytes(512 - one_size - len(torn)), two), empty], [(0, [0, 512])]),
-        case("nothing at the beginning", [followed(bytes(512), one), half(6, one)], [(1, [0])]),
+        case("nothing at the beginning", [followed(bytes(512), one), part(6, one)], [(1, [0])]),
         case("a record of another position behind", [followed(one, two.sealed(5, 0)), empty], [(0, [0])]),
         case("a record of an older lap behind", [followed(one, two.sealed(4, one_size)), empty], [(0, [0])]),
         case("a record of no effect", [followed(one, Record(FORGET, other, b"x"), two), empty],
              [(0, [0, one_size, one_size + 104])]),
         case("a sector without a record", [followed(one, bytes(1024 - one_size), two), empty], [(0, [0])]),
-        case("records up to the half's end", [full, half(6, one)], [(0, full.positions), (1, [0])]),
-        case("a half of an earlier session", [half(5, one), half(4, two)], [(0, [0])]),
-        case("both halves of an earlier session", [half(3, one), half(4, two)], []),
-        case("closed cleanly", [half(5, one), half(6, two)], [], opened=0),
-        case("nothing written yet", [empty, empty], [])]
+        case("records up to the half's end", [full, part(6, one)], [(0, full.positions), (1, [0])]),
+        case("a half of an earlier session", [part(5, one), part(4, two)], [(0, [0])]),
+        case("both halves of an earlier session", [part(3, one), part(4, two)], []),
+        case("closed cleanly", [part(5, one), part(6, two)], [], opened=0),
+        case("nothing written yet", [empty, empty], []),
+        case("four parts, the lowest lap first", [part(7, one), part(8, two), part(5, two, one), part(6, one)],
+             [(2, [0, len(two.sealed(5, 0))]), (3, [0]), (0, [0]), (1, [0])], parts=4),
+        case("parts behind the end of the file", [part(5, one), part(6, two), part(7, one)],
+             [(0, [0]), (1, [0]), (2, [0])], parts=32),
+        case("a part that is not in use any more, among others", [part(9, one), part(4, two), part(8, two)],
+             [(2, [0]), (0, [0])], parts=3),
+        case("a third part of which the head does not say", [part(5, one), part(6, two), part(7, one)],
+             [(0, [0]), (1, [0])])]

@@ -5,15 +5,21 @@ public struct JournalHead: Hashable, Sendable {
     /// Bytes on disk: one sector, so a crash cannot tear it.
     public static let byteCount = 512
     public static let signedByteCount = 480
-    /// The offset of the first half.
+    /// The offset of the first part.
     public static let areaOffset = 4096
-    public static let largestHalf: UInt64 = 1 << 30
+    public static let largestPart: UInt64 = 1 << 30
+    /// The most bytes of all parts together.
+    public static let largestArea: UInt64 = 2 << 30
+    public static let fewestParts = 2
+    public static let mostParts = 32
     /// The highest time and epoch: low enough that an increment never overflows.
     public static let largestNumber: UInt64 = 1 << 62
     public static let mostWindows = 16
 
     static let magic: [UInt8] = Array("LKJRNL\r\n".utf8)
     static let version: UInt16 = 1
+    /// The incompatible feature of a head with more than two parts: a program that does not know it would read two.
+    static let moreParts: UInt32 = 1
 
     /// The time window of a session that did not end cleanly, up to the beginning of the next one, in seconds since
     /// 1970.
@@ -27,27 +33,34 @@ public struct JournalHead: Hashable, Sendable {
         }
     }
 
+    /// Those that this program does not know.
     public var features = FeatureBits.none
     public let volume: VolumeIdentifier
-    /// Bytes of one half, a multiple of 4096.
-    public var halfSize: UInt64
+    /// Bytes of one part, a multiple of 4096.
+    public var partSize: UInt64
+    /// How many parts can have records, from 2 to 32. The file may end earlier: it has no records then in those behind
+    /// its end.
+    public var parts = fewestParts
     /// The beginning of the session that may have left records, in seconds since 1970; 0 after a clean end.
     public var opened: UInt64
-    /// The next epoch: each use of a half has its own.
+    /// The next epoch: each use of a part has its own, and records of an earlier one do not count.
     public var nextEpoch: UInt64
     /// At most 16, the oldest first.
     public var windows: [Window]
 
-    public init(volume: VolumeIdentifier, halfSize: UInt64) {
+    public init(volume: VolumeIdentifier, partSize: UInt64) {
         self.volume = volume
-        self.halfSize = halfSize
+        self.partSize = partSize
         opened = 0
         nextEpoch = 1
         windows = []
     }
 
-    /// The offset of half 0 or 1 in the file.
-    public func offset(ofHalf half: Int) -> UInt64 { UInt64(Self.areaOffset) + UInt64(half) * halfSize }
+    /// The offset of a part in the file.
+    public func offset(ofPart part: Int) -> UInt64 { UInt64(Self.areaOffset) + UInt64(part) * partSize }
+
+    /// The most parts of this size that a journal can have.
+    public static func mostParts(of partSize: UInt64) -> Int { min(mostParts, Int(largestArea / partSize)) }
 
     /// Decodes the first 512 bytes of `bytes`, without the MAC.
     public init(decoding bytes: RawSpan) throws(FormatError) {
@@ -56,10 +69,16 @@ public struct JournalHead: Hashable, Sendable {
         let version = bytes.integer(at: 8, as: UInt16.self)
         guard version == Self.version else { throw .unknownVersion(version) }
         features = FeatureBits(bytes, at: 16)
+        let hasMoreParts = features.incompatible & Self.moreParts != 0
+        features.incompatible &= ~Self.moreParts
         guard features.canRead else { throw .unknownFeature }
         volume = VolumeIdentifier(bytes, at: 32)
-        halfSize = bytes.integer(at: 48, as: UInt64.self)
-        guard halfSize > 0, halfSize <= Self.largestHalf, halfSize % 4096 == 0 else { throw .badField("half size") }
+        partSize = bytes.integer(at: 48, as: UInt64.self)
+        guard partSize > 0, partSize <= Self.largestPart, partSize % 4096 == 0 else { throw .badField("part size") }
+        if hasMoreParts {
+            parts = Int(bytes.integer(at: 73, as: UInt8.self))
+            guard parts > Self.fewestParts, parts <= Self.mostParts(of: partSize) else { throw .badField("parts") }
+        }
         opened = bytes.integer(at: 56, as: UInt64.self)
         guard opened <= Self.largestNumber else { throw .badField("opened") }
         nextEpoch = bytes.integer(at: 64, as: UInt64.self)
@@ -71,7 +90,7 @@ public struct JournalHead: Hashable, Sendable {
                 from: bytes.integer(at: 80 + 16 * index, as: UInt64.self),
                 to: bytes.integer(at: 88 + 16 * index, as: UInt64.self))
         }
-        guard bytes.isZero(10..<16), bytes.isZero(28..<32), bytes.isZero(73..<80),
+        guard bytes.isZero(10..<16), bytes.isZero(28..<32), bytes.isZero((hasMoreParts ? 74 : 73)..<80),
             bytes.isZero(80 + 16 * count..<Self.signedByteCount)
         else { throw .badField("reserved") }
     }
@@ -81,9 +100,14 @@ public struct JournalHead: Hashable, Sendable {
         for offset in stride(from: 0, to: Self.signedByteCount, by: 8) { bytes.store(UInt64(0), at: offset) }
         bytes.store(Self.magic, at: 0)
         bytes.store(Self.version, at: 8)
+        var features = features
+        if parts > Self.fewestParts {
+            features.incompatible |= Self.moreParts
+            bytes.store(UInt8(parts), at: 73)
+        }
         features.store(into: &bytes, at: 16)
         volume.store(into: &bytes, at: 32)
-        bytes.store(halfSize, at: 48)
+        bytes.store(partSize, at: 48)
         bytes.store(opened, at: 56)
         bytes.store(nextEpoch, at: 64)
         bytes.store(UInt8(windows.count), at: 72)

@@ -10,7 +10,7 @@ import Writeback
 /// It exists while a program has the file open, and then until what was written is checkpointed. There is at most one
 /// for each inode, shared by all open handles. Thread-safe: readers share `lock`, a writer holds it alone.
 ///
-/// Room in the journal is made before `lock` is taken, because freeing a half takes the locks of other files.
+/// Room in the journal is made before `lock` is taken, because freeing a part takes the locks of other files.
 @safe
 public final class File: @unchecked Sendable {  // unchecked: `state` is guarded by `lock`
     let vault: Vault

@@ -4,16 +4,16 @@ import Posix
 import Store
 import Writeback
 
-// Which half has records of which file.
+// Which part has records of which file.
 
 extension Journal {
     /// Releases the records of a file up to a sequence number: all that they say is durable in the backing file.
     func release(_ file: FileIdentity, upTo sequence: UInt64) {
         state.withLock { state in
-            for half in state.halves.indices {
-                if let last = state.halves[half].users[file], last <= sequence {
-                    state.halves[half].users[file] = nil
-                    state.halves[half].intents[file] = nil
+            for part in state.parts.indices {
+                if let last = state.parts[part].users[file], last <= sequence {
+                    state.parts[part].users[file] = nil
+                    state.parts[part].intents[file] = nil
                 }
             }
             if !state.hasRecords(of: file) { state.aliases[file] = nil }
@@ -36,8 +36,8 @@ extension Journal {
                 unsafe add(record, payload.span.bytes)
             }
             state.aliases[file] = alias
-            if alias == nil { state.halves[state.active].owners[file.identifier] = file.inode }
-            state.halves[state.active].intents[file] = intent
+            if alias == nil { state.parts[state.active].owners[file.identifier] = file.inode }
+            state.parts[state.active].intents[file] = intent
             return extent
         }
     }
@@ -47,10 +47,8 @@ extension Journal {
     func intents(under change: PathChange) -> [FileIdentity: Intent] {
         state.withLock { state in
             var intents: [FileIdentity: Intent] = [:]
-            for half in [1 - state.active, state.active] {
-                for (file, intent) in state.halves[half].intents where change.concerns(intent.path) {
-                    intents[file] = intent
-                }
+            for part in state.parts.sorted(by: { $0.epoch < $1.epoch }) {
+                for (file, intent) in part.intents where change.concerns(intent.path) { intents[file] = intent }
             }
             return intents
         }
@@ -58,16 +56,14 @@ extension Journal {
 
     /// Notes an uncommitted create: a file whose header may not be on disk, and that replay can make from its records.
     func noteCreate(of file: FileIdentity) {
-        state.withLock { $0.halves[$0.active].uncommittedCreates[file.inode] = file }
+        state.withLock { $0.parts[$0.active].uncommittedCreates[file.inode] = file }
     }
 
     /// The uncommitted create of an inode, if there is one.
     func uncommittedCreate(inode: UInt64) -> FileIdentity? {
         state.withLock { state in
-            for half in [state.active, 1 - state.active] {
-                if let file = state.halves[half].uncommittedCreates[inode] { return file }
-            }
-            return nil
+            let parts = state.parts.lazy.filter { $0.uncommittedCreates[inode] != nil }
+            return parts.max { $0.epoch < $1.epoch }?.uncommittedCreates[inode]
         }
     }
 
@@ -75,8 +71,8 @@ extension Journal {
     func takeUncommittedCreate(_ file: FileIdentity) -> Bool {
         state.withLock { state in
             var isUncommitted = false
-            for half in state.halves.indices where state.halves[half].uncommittedCreates[file.inode] == file {
-                state.halves[half].uncommittedCreates[file.inode] = nil
+            for part in state.parts.indices where state.parts[part].uncommittedCreates[file.inode] == file {
+                state.parts[part].uncommittedCreates[file.inode] = nil
                 isUncommitted = true
             }
             return isUncommitted
@@ -85,13 +81,13 @@ extension Journal {
 }
 
 extension Journal.State {
-    fileprivate func hasRecords(of file: FileIdentity) -> Bool { halves.contains { $0.users[file] != nil } }
+    fileprivate func hasRecords(of file: FileIdentity) -> Bool { parts.contains { $0.users[file] != nil } }
 
     /// The alias by which records must name a file, if another file of the same ID has records, which replay could take
     /// for this one's; else nil.
     fileprivate func alias(for file: FileIdentity) -> FileIdentifier? {
         if hasRecords(of: file) { return aliases[file] }
-        let isTaken = halves.contains { $0.owners[file.identifier, default: file.inode] != file.inode }
+        let isTaken = parts.contains { $0.owners[file.identifier, default: file.inode] != file.inode }
         return isTaken ? FileIdentifier(Random.bytes(16)) : nil
     }
 }

@@ -14,14 +14,19 @@ extension Journal {
                 try? stampAnew(&state)
                 return state.records.appended
             }
-            do throws(Errno) {
-                try store.synchronize(file, dataOnly: true)
-            } catch {
-                // A flush that was given up has made nothing durable for sure; the next one tells how it ended.
-                if error != .notAnswered { state.withLock { $0.failure = error } }
-                throw error
-            }
+            try synchronize()
             state.withLock { $0.records.durable = target }
+        }
+    }
+
+    /// Flushes the file, whatever is in it.
+    func synchronize() throws(Errno) {
+        do throws(Errno) {
+            try store.synchronize(file, dataOnly: true)
+        } catch {
+            // A flush that was given up has made nothing durable for sure; the next one tells how it ended.
+            if error != .notAnswered { state.withLock { $0.failure = error } }
+            throw error
         }
     }
 

@@ -11,10 +11,15 @@ extension Journal {
             change(&state.head)
             return state.head
         }
+        try write(head)
+    }
+
+    /// Writes a head, durably.
+    func write(_ head: JournalHead) throws(Errno) {
         let bytes = JournalHead.signed(head, keys)
         try unsafe store.write(bytes.span.bytes, to: file, at: 0)
         state.withLock { try? stampAnew(&$0) }
-        try store.synchronize(file, dataOnly: true)
+        try synchronize()
     }
 
     var head: JournalHead { state.withLock { $0.head } }

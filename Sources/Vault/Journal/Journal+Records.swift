@@ -6,9 +6,11 @@ import Store
 import Writeback
 
 extension Journal {
-    /// The part of a half that is filled with zeros at once, ahead of the records: one in so many. Records then
+    /// The share of a part that is filled with zeros at once, ahead of the records: one in so many. Records then
     /// overwrite space that is allocated and written already, and a flush of overwritten bytes moves no metadata.
     private static let chunks: UInt64 = 16
+    /// Records of so many bytes are written without that: the metadata are little beside them.
+    private static let largeWrite = 64 << 10
 
     /// Appends a record of a file, or of none. The caller has reserved room for it.
     func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> JournalExtent {
@@ -29,7 +31,7 @@ extension Journal {
         }
     }
 
-    /// Moves the position to where the next records begin: a new sector after a flush, the other half if this one is
+    /// Moves the position to where the next records begin: a new sector after a flush, the next part if this one is
     /// full.
     func advance(for room: UInt64, _ state: inout State) throws(Errno) {
         if let failure = state.failure { throw failure }
@@ -39,11 +41,8 @@ extension Journal {
             state.position = (state.position + sector - 1) / sector * sector
             state.isSealed = false
         }
-        if state.position + room > state.head.halfSize { try turn(&state) }
-        if state.position == 0 {
-            state.halves[state.active].epoch = state.head.nextEpoch
-            state.head.nextEpoch += 1
-        }
+        if state.position + room > state.head.partSize { try turn(&state) }
+        if state.position == 0 { state.parts[state.active].epoch = state.nextEpoch }
     }
 
     /// Overwrites records whose write was given up with zeros, durably, before another one is appended: the store may
@@ -53,7 +52,7 @@ extension Journal {
         let zeros = [UInt8](repeating: 0, count: Int(state.unanswered - state.position))
         do throws(Errno) {
             try unsafe store.write(
-                zeros.span.bytes, to: file, at: Int64(state.head.offset(ofHalf: state.active) + state.position))
+                zeros.span.bytes, to: file, at: Int64(state.head.offset(ofPart: state.active) + state.position))
             try store.synchronize(file, dataOnly: true)
         } catch {
             if error != .notAnswered { state.failure = error }
@@ -69,9 +68,9 @@ extension Journal {
         _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
         _ body: ((JournalRecord, RawSpan) -> JournalExtent) throws(Errno) -> Result
     ) throws(Errno) -> Result {
-        let epoch = state.halves[state.active].epoch
+        let epoch = state.parts[state.active].epoch
         let start = state.position
-        let offset = state.head.offset(ofHalf: state.active) + start
+        let offset = state.head.offset(ofPart: state.active) + start
         var (used, sequence) = (0, state.records.appended)
         let result = try body { record, payload in
             var record = record
@@ -89,7 +88,7 @@ extension Journal {
                 sequence: sequence)
         }
         precondition(UInt64(used) <= room, "more records than was said")
-        try fill(&state, upTo: start + UInt64(used))
+        try fill(&state, from: start, used)
         do throws(Errno) {
             try unsafe store.write(state.buffer.span.bytes.extracting(0..<used), to: self.file, at: Int64(offset))
         } catch {
@@ -107,7 +106,7 @@ extension Journal {
         try? stampAfterWrite(&state)
         state.position = start + UInt64(used)
         state.records.appended = sequence
-        state.halves[state.active].users[file] = sequence
+        state.parts[state.active].users[file] = sequence
         return result
     }
 
@@ -132,28 +131,29 @@ extension Journal {
         for index in tag.indices { buffer[signed + index] = tag[index] }
     }
 
-    /// Continues in the other half, which no file uses any more; `ENOSPC` if one does.
+    /// Continues in the next part, which no file uses any more; `ENOSPC` if one does.
     private func turn(_ state: inout State) throws(Errno) {
-        state.active = 1 - state.active
-        guard state.halves[state.active].users.isEmpty else {
-            state.active = 1 - state.active
-            throw .ENOSPC
-        }
-        state.halves[state.active].uncommittedCreates = [:]
-        state.halves[state.active].intents = [:]
-        state.halves[state.active].owners = [:]
+        guard state.isNextFree else { throw .ENOSPC }
+        state.active = state.next
+        state.parts[state.active].uncommittedCreates = [:]
+        state.parts[state.active].intents = [:]
+        state.parts[state.active].owners = [:]
         state.position = 0
     }
 
-    /// Fills the half with zeros ahead of the records.
-    private func fill(_ state: inout State, upTo end: UInt64) throws(Errno) {
-        let filled = state.halves[state.active].filled
+    /// Fills the part with zeros ahead of the records.
+    private func fill(_ state: inout State, from start: UInt64, _ used: Int) throws(Errno) {
+        let (filled, end) = (state.parts[state.active].filled, start + UInt64(used))
         guard end > filled else { return }
-        let count = min(max(state.head.halfSize / Self.chunks, end - filled), state.head.halfSize - filled)
+        guard used < Self.largeWrite else {
+            state.parts[state.active].filled = end
+            return
+        }
+        let count = min(max(state.head.partSize / Self.chunks, end - filled), state.head.partSize - filled)
         let zeros = [UInt8](repeating: 0, count: Int(count))
         try unsafe store.write(
-            zeros.span.bytes, to: file, at: Int64(state.head.offset(ofHalf: state.active) + filled))
-        state.halves[state.active].filled = filled + count
+            zeros.span.bytes, to: file, at: Int64(state.head.offset(ofPart: state.active) + filled))
+        state.parts[state.active].filled = filled + count
     }
 
     /// The most bytes that one read takes to get several payloads.

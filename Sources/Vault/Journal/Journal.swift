@@ -10,21 +10,25 @@ import Synchronization
 /// A write over bytes that a crash must not harm is appended here and copied into place later. One flush of the journal
 /// makes it durable, for all files at once. docs/DURABILITY.md has the argument, docs/FORMAT.md the bytes.
 ///
-/// It has two halves: while one is written, the files that have records in the other are checkpointed; then that half
-/// is free. Thread-safe.
+/// It has parts, which are written in turn: while one is written, the files that have records in the oldest one are
+/// checkpointed; then that part is free. There are two; if records come faster than checkpoints free a part, there are
+/// more, until nothing in the journal is needed. Thread-safe.
 package final class Journal: Sendable {
-    /// The usual size of a half, in bytes.
-    package static let usualHalfSize: UInt64 = 16 << 20
     let store: any Store
     let keys: VolumeKeys
     let file: Descriptor
+    /// How many parts it may have at times.
+    let mostParts: Int
+    /// Whether the store had no space to spare when the journal was to grow the last time.
+    let isConfined = Atomic(false)
     /// Lock order: docs/ARCHITECTURE.md.
     let state: Mutex<State>
     /// Held during a flush. A thread that has waited for it may find its records durable already. Lock order:
     /// docs/ARCHITECTURE.md.
     let flushing = Mutex<Void>(())
 
-    struct Half {
+    struct Part {
+        /// 0 if it was not written to in this session.
         var epoch: UInt64 = 0
         /// The files that have records here and were not checkpointed since, each with the sequence number of its last
         /// record.
@@ -35,7 +39,7 @@ package final class Journal: Sendable {
         var owners: [FileIdentifier: UInt64] = [:]
         /// Uncommitted creates, by inode: files that replay can make from the records here alone.
         var uncommittedCreates: [UInt64: FileIdentity] = [:]
-        /// How many bytes from the half's beginning have been written at least once.
+        /// How many bytes from the part's beginning have been written at least once.
         var filled: UInt64 = 0
     }
 
@@ -48,9 +52,13 @@ package final class Journal: Sendable {
     }
 
     struct State {
+        /// As it is on the disk.
         var head: JournalHead
+        /// At least as many as the head on the disk says.
+        var parts = [Part](repeating: Part(), count: JournalHead.fewestParts)
+        /// The part that is written.
         var active = 0
-        /// Where the next record begins in the active half.
+        /// Where the next record begins in the active part.
         var position: UInt64 = 0
         var reserved: UInt64 = 0
         /// How many records were appended, and how many of them are durable.
@@ -58,13 +66,12 @@ package final class Journal: Sendable {
         /// A flush covers all before `position`. The next record begins in a new sector, because no durable sector is
         /// written again.
         var isSealed = false
-        var halves = [Half(), Half()]
         /// The aliases by which records name files whose own ID names another file.
         var aliases: [FileIdentity: FileIdentifier] = [:]
         /// The error of a flush or write that has failed: what is on disk is unknown, so no record is appended or
         /// flushed any more.
         var failure: Errno?
-        /// Where the records end in the active half that were given up: those from `position` on may be in the file.
+        /// Where the records end in the active part that were given up: those from `position` on may be in the file.
         var unanswered: UInt64 = 0
         /// The last times of modification that the journal was given, in seconds: on purpose, which no user sees, and
         /// by the clock.
@@ -73,56 +80,15 @@ package final class Journal: Sendable {
         var buffer = [UInt8](repeating: 0, count: JournalRecord.byteCount(payload: JournalRecord.largestPayload))
     }
 
-    /// Takes over the open journal, whose halves hold nothing that counts.
-    init(store: any Store, keys: VolumeKeys, file: Descriptor, head: JournalHead) {
+    /// Takes over the open journal, whose parts hold nothing that counts.
+    init(
+        store: any Store, keys: VolumeKeys, file: Descriptor, head: JournalHead,
+        mostParts: Int = JournalHead.fewestParts
+    ) {
         self.store = store
         self.keys = keys
         self.file = file
+        self.mostParts = mostParts
         state = Mutex(State(head: head))
-    }
-
-    // MARK: Room
-
-    /// Reserves bytes for records, so that `append` finds room; false if a half must be freed first.
-    func reserve(_ count: UInt64) throws(Errno) -> Bool {
-        try state.withLock { state throws(Errno) in
-            if let failure = state.failure { throw failure }
-            precondition(count <= state.head.halfSize, "no half is large enough")
-            let free = state.head.halfSize - state.position
-            let other = state.halves[1 - state.active]
-            guard
-                state.reserved + count <= free
-                    || (other.users.isEmpty && state.reserved + count <= state.head.halfSize)
-            else { return false }
-            state.reserved += count
-            return true
-        }
-    }
-
-    func unreserve(_ count: UInt64) {
-        state.withLock { $0.reserved -= count }
-    }
-
-    /// The most that records with so many payload bytes in all can need.
-    static func room(records: Int, payload: Int) -> UInt64 {
-        UInt64(records * (JournalRecord.byteCount(payload: 0) + JournalRecord.sectorSize + 8) + payload)
-    }
-
-    /// The files with records in the half that is not written now: once they are checkpointed, it is free.
-    var usersOfOtherHalf: [FileIdentity: UInt64] {
-        state.withLock { $0.halves[1 - $0.active].users }
-    }
-
-    /// The files with records that are not dead, as far as is known.
-    var users: [FileIdentity: UInt64] {
-        state.withLock { $0.halves[1 - $0.active].users.merging($0.halves[$0.active].users) { max($0, $1) } }
-    }
-
-    /// A quarter of the active half is full and the other half is in use: a checkpoint now frees that one before this
-    /// one is full.
-    var isLowOnSpace: Bool {
-        state.withLock { state in
-            !state.halves[1 - state.active].users.isEmpty && state.position > state.head.halfSize / 4
-        }
     }
 }

@@ -9,8 +9,8 @@ extension RecoveryJournal {
     func giveBackSpace(behind entries: [Entry]) throws(VaultError) {
         try backing { () throws(Errno) in
             do throws(Errno) {
-                for half in 0..<2 {
-                    let (start, end) = (Int64(head.offset(ofHalf: half)), Int64(head.offset(ofHalf: half + 1)))
+                for part in 0..<head.parts {
+                    let (start, end) = (Int64(head.offset(ofPart: part)), Int64(head.offset(ofPart: part + 1)))
                     let used = entries.filter { (start..<end).contains($0.offset) }.map(\.end).max() ?? start
                     guard used < end else { continue }
                     try vault.store.allocate(

@@ -62,13 +62,13 @@ package struct RecoveryJournal {
 
     /// All records, in the order in which they were written.
     package func entries() throws(VaultError) -> [Entry] {
-        var halves: [[Entry]] = []
-        for half in 0..<2 { halves.append(try entries(ofHalf: half)) }
-        return halves.filter { !$0.isEmpty }.sorted { $0[0].record.epoch < $1[0].record.epoch }.flatMap { $0 }
+        var parts: [[Entry]] = []
+        for part in 0..<head.parts { parts.append(try entries(ofPart: part)) }
+        return parts.filter { !$0.isEmpty }.sorted { $0[0].record.epoch < $1[0].record.epoch }.flatMap { $0 }
     }
 
-    private func entries(ofHalf half: Int) throws(VaultError) -> [Entry] {
-        let start = Int64(head.offset(ofHalf: half))
+    private func entries(ofPart part: Int) throws(VaultError) -> [Entry] {
+        let start = Int64(head.offset(ofPart: part))
         var entries: [Entry] = []
         var position: UInt64 = 0
         let sector = UInt64(JournalRecord.sectorSize)
@@ -89,11 +89,11 @@ package struct RecoveryJournal {
 
     private func record(at position: UInt64, _ start: Int64, epoch: UInt64?) throws(VaultError) -> JournalRecord? {
         let tag = JournalRecord.tagByteCount
-        guard position + UInt64(JournalRecord.prefixByteCount + tag) <= head.halfSize else { return nil }
+        guard position + UInt64(JournalRecord.prefixByteCount + tag) <= head.partSize else { return nil }
         let prefix = try Self.read(JournalRecord.prefixByteCount, at: start + Int64(position), of: file, vault)
         guard let record = try? unsafe JournalRecord(decoding: prefix.span.bytes), record.position == position,
             record.epoch == epoch ?? max(record.epoch, head.nextEpoch),
-            position + UInt64(record.byteCount) <= head.halfSize
+            position + UInt64(record.byteCount) <= head.partSize
         else { return nil }
         let bytes = try Self.read(record.byteCount, at: start + Int64(position), of: file, vault)
         guard bytes.count == record.byteCount else { return nil }

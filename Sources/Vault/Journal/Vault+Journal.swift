@@ -21,7 +21,7 @@ extension Vault {
     package func recover() throws(VaultError) {
         guard !isOpen else { return }
         let now = UInt64(max(0, Timespec.now.seconds))
-        var head = JournalHead(volume: keys.volume, halfSize: halfSize)
+        var head = JournalHead(volume: keys.volume, partSize: journalSize.part)
         let file: Descriptor
         if let old = try RecoveryJournal(of: self) {
             head.features = old.head.features
@@ -45,7 +45,7 @@ extension Vault {
         }
         windows.withLock { $0 = head.windows }
         head.opened = max(1, now)
-        let journal = Journal(store: store, keys: keys, file: file, head: head)
+        let journal = Journal(store: store, keys: keys, file: file, head: head, mostParts: journalSize.mostParts)
         try backing { () throws(Errno) in
             // The time is read before the journal is written to: the next stamp must be another one.
             let stamp = try store.status(of: file).modified.seconds
@@ -101,7 +101,12 @@ extension Vault {
         // Only now are the removed files in them closed.
         removeLeftTombstones()
         try backing { () throws(Errno) in
-            try journal.changeHead { $0.opened = 0 }
+            let nextEpoch = journal.state.withLock { $0.nextEpoch }
+            try journal.changeHead { head in
+                head.opened = 0
+                head.parts = JournalHead.fewestParts
+                head.nextEpoch = nextEpoch
+            }
             try store.truncate(journal.file, to: Int64(JournalHead.areaOffset))
             journal.state.withLock { try? journal.stampAnew(&$0) }
         }
@@ -122,10 +127,10 @@ extension JournalHead {
 }
 
 extension Journal {
-    /// Reserves the space of both halves, if the backing store can: a full disk must not stop a write over bytes that
-    /// exist.
+    /// Reserves the space of the first parts, if the backing store can: a full disk must not stop a write over bytes
+    /// that exist.
     func allocate() throws(Errno) {
-        let size = Int64(head.offset(ofHalf: 2))
+        let size = Int64(head.offset(ofPart: JournalHead.fewestParts))
         do {
             try store.truncate(file, to: Int64(JournalHead.areaOffset))
             try store.allocate(file, mode: 0, offset: 0, length: size)

@@ -109,11 +109,19 @@ extension Vault {
             let path = parent.descriptor === store.root ? [] : try store.path(of: parent.descriptor)
             let note = TombstoneNote(path: path, tombstone: tombstone.bytes, name: stored.name.bytes).encoded
             let journal = try openJournal()
-            // The record belongs to no file. It counts only until the folder is synced, so it keeps no half in use.
+            let inode = try store.status(of: stored.name, in: parent.descriptor).inode
+            // It counts only until the folder is synced, so it keeps no part in use that is to be written again; but
+            // the journal does not shrink until then.
             let extent = try unsafe journal.append(
-                JournalRecord(.tombstone, of: .zero, payloadCount: note.count), of: .none, note.span.bytes)
+                JournalRecord(.tombstone, of: .zero, payloadCount: note.count), of: .tombstone(inode: inode),
+                note.span.bytes)
             try journal.flush(upTo: extent.sequence)
         }
+    }
+
+    /// The journal need not know any more that a directory was moved aside.
+    func forgetTombstoneNote(inode: UInt64) {
+        journal.withLock { $0 }?.release(.tombstone(inode: inode), upTo: .max)
     }
 
     /// Removes a tombstone. A failure leaves an orphan, so it is not reported. If the store keeps a removed file in it

@@ -49,7 +49,7 @@ extension Vault {
         _ changes: () -> [PathChange]?, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         var most = 16
-        let bound = Int(halfSize / Journal.roomForFile / 2)
+        let bound = Int(journalSize.part / Journal.roomForFile / 2)
         var isDone = false
         while !isDone {
             let room = UInt64(most) * Journal.roomForFile

@@ -115,6 +115,7 @@ extension Vault {
         finishMove(of: directory, in: [new.parent.descriptor, old.parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) {
+            if let status = new.status { forgetTombstoneNote(inode: status.inode) }
             removeTombstone(tombstone, in: new.parent)
         }
         if let sidecar { drop(sidecar) }

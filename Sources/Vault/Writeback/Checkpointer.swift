@@ -44,6 +44,7 @@ public final class Checkpointer: Sendable {
             if signalled.contains(1) { lowSpace.clear() }
             guard !vault.isCheckpointed else {
                 dirtySince = nil
+                shrinkJournal()
                 continue
             }
             let since = dirtySince ?? BootClock.now
@@ -55,12 +56,19 @@ public final class Checkpointer: Sendable {
                 isListening = false
             }
             dirtySince = nil
+            // Programs that write on and on leave no other moment.
+            shrinkJournal()
         }
+    }
+
+    /// An error does no harm: it is tried again, and the next change tells it if the journal fails for good.
+    private func shrinkJournal() {
+        try? vault.shrinkJournal()
     }
 }
 
 extension Vault {
-    /// Wakes the checkpointer when the active half of the journal fills up, so that it frees the other half in time.
+    /// Wakes the checkpointer when the active part of the journal fills up, so that it frees the next one in time.
     func signalLowSpace() {
         if journal.withLock({ $0 })?.isLowOnSpace ?? false { lowSpace.withLock { $0 }?.signal() }
     }

@@ -80,7 +80,7 @@ extension File {
                 if needsPath { return false }
             }
             let journal = try vault.openJournal()
-            // Listed before it has records: when a half is freed, a file that is not listed counts as checkpointed.
+            // Listed before it has records: when a part is freed, a file that is not listed counts as checkpointed.
             list()
             let extent = try journal.append(
                 Journal.Intent(

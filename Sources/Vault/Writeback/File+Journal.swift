@@ -23,15 +23,15 @@ extension File {
     ) throws(VaultError) {
         while true {
             var reserved = count()
-            if reserved > vault.halfSize {
-                // More blocks below the durable end than a half has room for: a truncation is under way, or the file
+            if reserved > vault.journalSize.part {
+                // More blocks below the durable end than a part has room for: a truncation is under way, or the file
                 // could not be checkpointed after one.
                 try lock.withExclusive { () throws(VaultError) in
-                    if count() > vault.halfSize { try checkpointAlone(CheckpointRequest()) }
+                    if count() > vault.journalSize.part { try checkpointAlone(CheckpointRequest()) }
                 }
                 reserved = count()
             }
-            guard reserved <= vault.halfSize else { throw .system(.ENOSPC) }
+            guard reserved <= vault.journalSize.part else { throw .system(.ENOSPC) }
             try vault.makeRoom(reserved)
             defer { vault.giveBackRoom(reserved) }
             let isDone = try lock.withExclusive { () throws(VaultError) in try body(reserved) }
@@ -173,7 +173,7 @@ extension File {
     }
 
     /// Appends the header that an earlier failure kept from following its blocks. Needs `lock` exclusively. It frees no
-    /// half of the journal, because another thread may be checkpointing.
+    /// part of the journal, because another thread may be checkpointing.
     func appendMissingHeader() throws(VaultError) {
         guard try backing({ () throws(Errno) in try vault.openJournal().reserve(Journal.roomForFile) }) else {
             throw .system(.ENOSPC)

@@ -106,13 +106,17 @@ extension Vault {
 
     // MARK: Room in the journal
 
-    /// Makes sure that the journal has room for records; if need be, it frees a half. No `File.lock` may be held.
+    /// Makes sure that the journal has room for records; if need be, the journal grows, or a part of it is freed. No
+    /// `File.lock` may be held.
     func makeRoom(_ count: UInt64) throws(VaultError) {
         try boundDirtyFiles()
         while true {
-            let users = try backing { () throws(Errno) in
+            let users: [FileIdentity: UInt64]? = try backing { () throws(Errno) in
                 let journal = try openJournal()
-                return try journal.reserve(count) ? nil : journal.usersOfOtherHalf
+                while try !journal.reserve(count) {
+                    guard try journal.grow() else { return journal.usersOfNextPart }
+                }
+                return nil
             }
             guard let users else { return signalLowSpace() }
             var listed: Set<FileIdentity> = []
@@ -127,8 +131,19 @@ extension Vault {
 
     /// Releases the records of all files that are checkpointed.
     func releaseCheckpointed() throws(VaultError) {
-        let users = try backing { () throws(Errno) in try openJournal().users }
+        try releaseCheckpointed { _ in true }
+    }
+
+    private func releaseCheckpointed(_ isWanted: (FileIdentity) -> Bool) throws(VaultError) {
+        let users = try backing { () throws(Errno) in try openJournal().users }.filter { isWanted($0.key) }
         try release(users, but: Set(files.dirty(users.map(\.key)).map(\.identity)))
+    }
+
+    /// Makes a journal that has grown small again, if nothing in it is needed.
+    func shrinkJournal() throws(VaultError) {
+        guard let journal = journal.withLock({ $0 }), journal.isGrown else { return }
+        try releaseCheckpointed { !$0.isTombstone }
+        try backing { () throws(Errno) in try journal.shrink() }
     }
 
     /// Releases the records of files that are not listed: those have been checkpointed. Their last records only say

@@ -51,11 +51,13 @@ extension Vault {
             // The journal was closed, and held nothing.
             return try removeJournal()
         }
-        // If the store reserves no space, the file may end before the second half does.
-        let halves = [area / 2 / 4096 * 4096, halfSize, Journal.usualHalfSize]
-        var (head, old, count) = (JournalHead(volume: keys.volume, halfSize: halfSize), nil as RecoveryJournal?, -1)
-        for half in halves where half > 0 && half <= JournalHead.largestHalf {
-            let possible = JournalHead(volume: keys.volume, halfSize: half)
+        // If the store reserves no space, the file may end before the second part does.
+        let sizes = [area / 2 / 4096 * 4096, journalSize.part, JournalSize.usual.part]
+        let empty = JournalHead(volume: keys.volume, partSize: journalSize.part)
+        var (head, old, count) = (empty, nil as RecoveryJournal?, -1)
+        for size in sizes where size > 0 && size <= JournalHead.largestPart {
+            var possible = JournalHead(volume: keys.volume, partSize: size)
+            possible.parts = JournalHead.mostParts(of: size)
             let journal = RecoveryJournal(of: self, file, possible)
             let records = try journal.entries()
             if records.count > count { (head, old, count) = (possible, journal, records.count) }
@@ -67,6 +69,7 @@ extension Vault {
         // The journal has another name too, so it may not belong to this vault. The next session makes a new one.
         guard status.linkCount == 1 else { return try removeJournal() }
         // Not earlier: else an empty file could count as one that was never synced, and be removed.
+        head.parts = JournalHead.fewestParts
         head.opened = UInt64(max(1, Timespec.now.seconds))
         try backing { () throws(Errno) in
             try unsafe store.write(JournalHead.signed(head, keys).span.bytes, to: file, at: 0)

@@ -18,6 +18,7 @@ public final class RecordedVault {
     public private(set) var root: Folder
     private let rootProtection: Protection
     private let top: any Store
+    private let journalSize: JournalSize
     /// The disks that the vault was made for.
     public let orders: [SimulatedDisk.Order]
 
@@ -37,15 +38,17 @@ public final class RecordedVault {
     ///     holds for both.
     ///   - wrap: wraps the recording store in one that fails.
     public init(
-        on order: SimulatedDisk.Order? = nil, wrapping wrap: (RecordingStore) -> any Store = { $0 }
+        on order: SimulatedDisk.Order? = nil, journalSize: JournalSize = .smallest,
+        wrapping wrap: (RecordingStore) -> any Store = { $0 }
     ) throws {
+        self.journalSize = journalSize
         orders = order.map { [$0] } ?? SimulatedDisk.Order.allCases
         folder = try StateFolder()
         keys = try VaultKeys(in: folder)
         store = try RecordingStore(
             DirectoryStore(path: Path(folder.path)), keepsMetadataOrder: order == .ordered)
         top = wrap(store)
-        vault = keys.vault(over: top)
+        vault = keys.vault(over: top, journalSize: journalSize)
         let directory = try vault.openRoot()
         root = Folder(directory: directory, inode: .root)
         rootProtection = Protection(directory.record.defaultClass, isExplicit: directory.record.isExplicit)
@@ -68,7 +71,7 @@ public final class RecordedVault {
 
     /// Begins the next session. Folders and files that were opened in the last session must not be used any more.
     public func reopen() throws {
-        vault = keys.vault(over: top)
+        vault = keys.vault(over: top, journalSize: journalSize)
         root = Folder(directory: try vault.openRoot(), inode: .root)
     }
 

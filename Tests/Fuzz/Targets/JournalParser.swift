@@ -21,8 +21,8 @@ final class JournalParser: FuzzedParser {
         let again = encoding(JournalHead.signedByteCount) { head.encode(into: &$0) }
         try demand(again == Array(bytes.prefix(JournalHead.signedByteCount)), "a head that is written otherwise")
         try demand(
-            head.halfSize % 4096 == 0 && 1...JournalHead.largestHalf ~= head.halfSize, "a half of \(head.halfSize)")
-        try demand(head.offset(ofHalf: 0) == 4096 && head.offset(ofHalf: 2) < 1 << 33, "halves out of reach")
+            head.partSize % 4096 == 0 && 1...JournalHead.largestPart ~= head.partSize, "a part of \(head.partSize)")
+        try demand(head.offset(ofPart: 0) == 4096 && head.offset(ofPart: head.parts) < 1 << 33, "parts out of reach")
     }
 
     private func readRecord(_ bytes: [UInt8]) throws(Finding) {

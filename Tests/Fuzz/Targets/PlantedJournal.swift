@@ -5,15 +5,16 @@ import Posix
 
 /// A journal as an input describes it: all MACs are right, and everything else may be wrong.
 struct PlantedJournal {
-    static let halfSize = 32 << 10
+    static let partSize = 32 << 10
+    private static let mostParts = 4
 
     private(set) var bytes: [UInt8]
     private let keys: VolumeKeys
     private let backingName: Name
     private let file: PlantedFile
 
-    /// Takes whether the session has ended, the next epoch, the epochs of both halves, and records until the input
-    /// ends.
+    /// Takes whether the session has ended, whether there are two parts or four, the next epoch, the epochs of two
+    /// parts (each of the other two has the epoch behind), and records until the input ends.
     init(
         _ reader: inout Reader, of file: PlantedFile, named backingName: Name, in planted: PlantedVault,
         sealer: inout BlockSealer
@@ -21,17 +22,20 @@ struct PlantedJournal {
         keys = planted.keys
         self.file = file
         self.backingName = backingName
-        var head = JournalHead(volume: PlantedVault.volumeID, halfSize: UInt64(Self.halfSize))
-        head.opened = reader.byte() == 0 ? 0 : 1
+        var head = JournalHead(volume: PlantedVault.volumeID, partSize: UInt64(Self.partSize))
+        let session = reader.byte()
+        head.opened = session == 0 ? 0 : 1
+        if session & 2 != 0 { head.parts = Self.mostParts }
         head.nextEpoch = UInt64(reader.byte())
         bytes = Self.signed(head, keys) + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount)
-        let epochs = [UInt64(reader.byte()), UInt64(reader.byte())]
-        var halves: [[UInt8]] = [[], []]
+        var epochs = [UInt64(reader.byte()), UInt64(reader.byte())]
+        epochs += epochs.map { $0 + 1 }
+        var parts = [[UInt8]](repeating: [], count: Self.mostParts)
         while !reader.isAtEnd {
             let control = reader.byte()
-            let half = Int(control >> 3 & 1)
+            let part = Int(control >> 3 & 1 | control >> 6 & 2)
             // The first record after a flush begins at a sector.
-            let gap = control & 0x10 == 0 ? 0 : (512 - halves[half].count % 512) % 512
+            let gap = control & 0x10 == 0 ? 0 : (512 - parts[part].count % 512) % 512
             let another = FileIdentifier([UInt8](49...64))
             var (kind, payload) = try payload(control & 7, &reader, &sealer)
             if kind == .file && control & 0x40 != 0 {
@@ -41,12 +45,12 @@ struct PlantedJournal {
             var record = JournalRecord(
                 kind, of: control & 0x20 == 0 ? PlantedFile.identifier : another,
                 generation: UInt64(reader.byte()), number: number(&reader), payloadCount: payload.count)
-            record.epoch = epochs[half]
-            record.position = UInt64(halves[half].count + gap)
-            guard halves[half].count + gap + record.byteCount <= Self.halfSize else { break }
-            halves[half] += [UInt8](repeating: 0, count: gap) + Self.signed(record, payload, keys)
+            record.epoch = epochs[part]
+            record.position = UInt64(parts[part].count + gap)
+            guard parts[part].count + gap + record.byteCount <= Self.partSize else { break }
+            parts[part] += [UInt8](repeating: 0, count: gap) + Self.signed(record, payload, keys)
         }
-        for half in halves { bytes += half + [UInt8](repeating: 0, count: Self.halfSize - half.count) }
+        for part in parts { bytes += part + [UInt8](repeating: 0, count: Self.partSize - part.count) }
     }
 
     /// A small number as a rule; now and then any number.

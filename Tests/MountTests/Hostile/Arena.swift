@@ -5,7 +5,7 @@ import TestSupport
 
 /// Where a hostile vault is used: a folder with the vault, the targets of its links, and nothing that may change.
 final class Arena {
-    /// The disk space that a vault may use: its own contents, and a journal of two halves.
+    /// The disk space that a vault may use: its own contents, and a journal, which does not grow on such a disk.
     static let largest: Int64 = 96 << 20
 
     let folder: TemporaryFolder

@@ -119,7 +119,7 @@ extension [UInt8] {
 }
 
 extension JournalBench {
-    /// Where the records of the first half lie: the session was too short to reach the second half.
+    /// Where the records of the first part lie: the session was too short to reach the second one.
     fileprivate var records: [Range<Int>] {
         let bytes = journal
         func integer(_ offset: Int, _ count: Int) -> Int {

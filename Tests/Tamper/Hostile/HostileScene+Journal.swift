@@ -22,6 +22,19 @@ extension HostileScene {
                     if offset >= 80 { journal.bytes[72] = 1 }
                 }
             }
+        } + journalParts
+    }
+
+    /// Numbers and sizes of parts, with the feature that says that there are more.
+    private var journalParts: [() -> HostileVault] {
+        [0, 1, 2, 3, 31, 32, 33, 255].flatMap { (count: UInt8) in
+            [4096, 1280 << 10, 64 << 20, (64 << 20) + 4096, 1 << 30].map { (size: UInt64) in
+                journal("head, \(count) parts of \(size)") { journal, _ in
+                    journal.bytes[24] = 1
+                    journal.bytes[73] = count
+                    journal.bytes.put(size, 8, at: 48)
+                }
+            }
         }
     }
 
@@ -140,8 +153,8 @@ struct JournalBytes {
     }
     private var content: [UInt8]
     private let forge: Forge
-    /// The offset of the next record, in the half that is in use.
-    private var half = 4096
+    /// The offset of the next record, in the part that is in use.
+    private var part = 4096
     private var position = 0
     private var epoch: UInt64 = 0
 
@@ -150,16 +163,16 @@ struct JournalBytes {
         self.forge = forge
         let size = Int(bytes.integer(8, at: 48))
         for start in [4096, 4096 + size] where start + 64 < bytes.count && bytes.integer(8, at: start + 8) > epoch {
-            (half, epoch) = (start, bytes.integer(8, at: start + 8))
+            (part, epoch) = (start, bytes.integer(8, at: start + 8))
         }
         // Records that were flushed separately begin at sectors.
         while let record = [position, (position + 511) / 512 * 512].first(where: { isRecord(at: $0) }) {
-            position = record + Int(bytes.integer(4, at: half + record))
+            position = record + Int(bytes.integer(4, at: part + record))
         }
     }
 
     private func isRecord(at position: Int) -> Bool {
-        let start = half + position
+        let start = part + position
         return start + 96 <= content.count && content.integer(4, at: start) >= 96
             && content.integer(8, at: start + 8) == epoch
             && content.integer(8, at: start + 16) == UInt64(position)
@@ -173,7 +186,7 @@ struct JournalBytes {
         record += Forge.bytes(UInt64(position), 8) + file + Forge.bytes(generation, 8) + Forge.bytes(number, 8)
         record += [0, 0, 0, 0] + Forge.bytes(UInt64(payload.count), 4) + payload
         record += [UInt8](repeating: 0, count: size - 32 - record.count)
-        let start = half + position
+        let start = part + position
         if content.count < start + size { content += [UInt8](repeating: 0, count: start + size - content.count) }
         content.replaceSubrange(start..<start + size, with: forge.journalRecord(record))
         position += size

@@ -55,7 +55,7 @@ final class JournalBench {
     private func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
         let vault = Vault(
             store: UnallocatingStore(try DirectoryStore(path: Path(folder.path))), keys: scene.keys,
-            ring: scene.ring, traits: TamperScene.traits, isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
+            ring: scene.ring, traits: TamperScene.traits, isReadOnly: isReadOnly, journalSize: .smallest)
         return (vault, try vault.openRoot())
     }
 

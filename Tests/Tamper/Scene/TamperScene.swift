@@ -62,7 +62,7 @@ public final class TamperScene {
     public func open(isReadOnly: Bool) throws -> (vault: Vault, root: Directory) {
         let vault = Vault(
             store: try DirectoryStore(path: Path(folder.path)), keys: keys, ring: ring, traits: Self.traits,
-            isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
+            isReadOnly: isReadOnly, journalSize: .smallest)
         return (vault, try vault.openRoot())
     }
 

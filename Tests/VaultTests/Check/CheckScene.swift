@@ -67,7 +67,7 @@ final class CheckScene {
     /// Another program's view of the vault, opened anew.
     func vault(isReadOnly: Bool) throws -> Vault {
         try test.vault.close()
-        return test.next(isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
+        return test.next(isReadOnly: isReadOnly, journalSize: .smallest)
     }
 
     func findings(contents: Bool = true, threads: Int = 2) throws -> [Finding] {

@@ -29,7 +29,7 @@ import Testing
     }
 
     private func next(_ scene: CheckScene, isReadOnly: Bool) -> Vault {
-        scene.test.next(isReadOnly: isReadOnly, halfSize: Vault.smallestHalfSize)
+        scene.test.next(isReadOnly: isReadOnly, journalSize: .smallest)
     }
 
     private func found(_ scene: CheckScene, contents: Bool = true) throws -> Set<Found> {

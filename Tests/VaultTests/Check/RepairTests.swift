@@ -193,12 +193,12 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try scene.make("last", CheckScene.first)
         let path = scene.test.path + "/lk.journal"
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-        bytes[feature] = 1
+        bytes[feature] = 2
         let signed = Array(bytes[..<480])
         bytes.replaceSubrange(480..<512, with: scene.test.vault.keys.journal.tag(of: unsafe signed.span.bytes))
         let handle = try #require(FileHandle(forUpdatingAtPath: path))
         try handle.write(contentsOf: Data(bytes.prefix(512)))
-        let next = scene.test.next(isReadOnly: false, halfSize: Vault.smallestHalfSize)
+        let next = scene.test.next(isReadOnly: false, journalSize: .smallest)
         let repair = Repair(of: next, contents: false, salvages: false, threads: 1) { _ in }
         let error = #expect(throws: VaultError.self) {
             if repairs { try repair.run() } else { _ = try next.openRoot() }
@@ -208,9 +208,9 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
             return
         }
         #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) == bytes)
-        let readOnly = scene.test.next(isReadOnly: true, halfSize: Vault.smallestHalfSize)
+        let readOnly = scene.test.next(isReadOnly: true, journalSize: .smallest)
         let root = try? readOnly.openRoot()
-        // A reader may ignore bit 0 at offset 20; it must not ignore bit 0 at offset 24.
+        // A reader may ignore bit 1 at offset 20; it must not ignore bit 1 at offset 24.
         #expect((root != nil) == (feature == 20))
         if let root { #expect(try readOnly.openFile("last", in: root).contents(20_000) == CheckScene.first) }
     }

@@ -56,7 +56,7 @@ struct FaultRun: CustomStringConvertible {
                 #expect(hasFailedFlush(failed), "\(what): the end says \(error)")
             }
         }
-        let next = scene.test.next(isReadOnly: false, halfSize: Vault.smallestHalfSize)
+        let next = scene.test.next(isReadOnly: false, journalSize: .smallest)
         if let live, let found = look.image(next, "found by the next daemon", hasTimes: hasTimes || !isKilled) {
             let isHalfDone = self.act.halfDone != nil && failed.count > 1
             // A refused change may not be on disk yet, and is then lost with the daemon.
