@@ -4,7 +4,7 @@
 The vectors come from Python's cryptography and argon2-cffi, never from Latchkey, so that the tests compare Latchkey
 with an independent implementation. Every run writes the same bytes. `--check` writes nothing: it compares the committed
 vectors with those of this run, and reads the vaults back with tools/read-vault.py. `--vault` and `--compare` test any
-other implementation against vault.json, or with `--journal` against journal-vault.json.
+other implementation against vault.json, or with `--journal` or `--journal-runs` against that vault with a journal.
 
 Bytes are in hexadecimal, other strings are plain. "cases" must work in both directions if the value is deterministic,
 and otherwise (wraps of class B, blocks, attributes) with the given nonce. "refused" must be refused. A refused header
@@ -29,7 +29,7 @@ from vectors.checks import (check_attributes, check_headers, check_journal, chec
 from vectors.claims import claim_vectors
 from vectors.example import worked_example
 from vectors.headers import header_vectors
-from vectors.journal_vault import journal_vault_vectors
+from vectors.journal_vault import journal_runs_vault_vectors, journal_vault_vectors
 from vectors.journals import journal_vectors
 from vectors.keybags import keybag_vectors
 from vectors.parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors,
@@ -43,7 +43,8 @@ from vectors.vaults import vault_vectors
 FILES = {
     "base64url": base64_vectors, "blocks": block_vectors, "claims": claim_vectors,
     "directories": directory_vectors, "headers": header_vectors,
-    "journal": journal_vectors, "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
+    "journal": journal_vectors, "journal-runs-vault": journal_runs_vault_vectors,
+    "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
     "names": name_vectors, "pending": pending_vectors, "recovery": recovery_vectors,
     "sidecars": sidecar_vectors, "subkeys": subkey_vectors,
     "summaries": summary_vectors,
@@ -78,7 +79,8 @@ def check() -> int:
     check_pending(failures)
     check_journal(failures)
     check_vault(failures)
-    check_journal_vault(failures)
+    check_journal_vault(failures, runs=False)
+    check_journal_vault(failures, runs=True)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0
@@ -94,8 +96,11 @@ def main() -> int:
     parser.add_argument("--compare", type=Path, metavar="DIR", help="compare a mount of that vault with vault.json")
     parser.add_argument("--journal", action="store_true", help="with --vault and --compare: use journal-vault.json, "
                         "a vault with a journal to replay, in its place")
+    parser.add_argument("--journal-runs", action="store_true", help="the same with journal-runs-vault.json: its "
+                        "journal has four parts, and blocks records")
     given = parser.parse_args()
-    vault = journal_vault_vectors if given.journal else vault_vectors
+    vault = (journal_runs_vault_vectors if given.journal_runs
+             else journal_vault_vectors if given.journal else vault_vectors)
     if given.vault:
         build_with_keys(vault(), given.vault)
         return 0

@@ -127,6 +127,7 @@ class VolumeKeys:
     headers: bytes
     bindings: bytes
     journal: bytes
+    journal_blocks: bytes
     summaries: bytes
 
     @classmethod
@@ -143,6 +144,7 @@ class VolumeKeys:
             headers=subkey("headers", 32),
             bindings=subkey("places", 32),
             journal=subkey("journal", 32),
+            journal_blocks=subkey("journal blocks", 32),
             summaries=subkey("summaries", 32),
         )
 
@@ -658,11 +660,12 @@ def parse_sidecar(plain: bytes) -> dict[bytes, bytes]:
 # The journal -------------------------------------------------------------------------------------------------------
 
 JOURNAL_AREA, LARGEST_PART, LARGEST_AREA, MOST_PARTS, MORE_PARTS = 4096, 1 << 30, 2 << 30, 32, 1
+BLOCK_RUNS = 2
 HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQBB6s")
 RECORD_FIELDS = struct.Struct("<IB3sQQ16sQQII")
 FILE_RECORD, BLOCK_RECORD, HEADER_RECORD, FORGET_RECORD = 1, 2, 3, 4
-TOMBSTONE_RECORD, DUPLICATE_RECORD, HOLE_RECORD = 5, 6, 7
-LARGEST_PAYLOAD = 8192
+TOMBSTONE_RECORD, DUPLICATE_RECORD, HOLE_RECORD, BLOCKS_RECORD = 5, 6, 7, 8
+LARGEST_PAYLOAD, MOST_BLOCKS = 8192, 32
 
 
 @dataclass
@@ -702,7 +705,7 @@ def open_journal_head(keys: VolumeKeys, raw: bytes) -> JournalHead:
         refuse("journal: not one")
     if version != 1:
         raise TooNew(f"journal: version {version}")
-    if incompatible & ~MORE_PARTS:
+    if incompatible & ~(MORE_PARTS | BLOCK_RUNS):
         raise TooNew(f"journal: unknown incompatible features {incompatible:#x}")
     if volume != keys.volume:
         refuse("journal: of another volume")
@@ -710,7 +713,7 @@ def open_journal_head(keys: VolumeKeys, raw: bytes) -> JournalHead:
         refuse("journal: its head is not authentic")
     if not 0 < part_size <= LARGEST_PART or part_size % 4096 or count > 16:
         refuse(f"journal: parts of {part_size} bytes, {count} windows")
-    if parts != 0 if not incompatible else not 2 < parts <= MOST_PARTS or parts * part_size > LARGEST_AREA:
+    if parts != 0 if not incompatible & MORE_PARTS else not 2 < parts <= MOST_PARTS or parts * part_size > LARGEST_AREA:
         refuse(f"journal: {parts} parts")
     if opened > 1 << 62 or next_epoch > 1 << 62:
         refuse(f"journal: opened {opened}, next epoch {next_epoch}")
@@ -739,23 +742,35 @@ def tombstone_note(payload: bytes) -> tuple[bytes, bytes, bytes]:
     return folder, tombstone, name
 
 
+def largest_payload(kind: int) -> int:
+    return MOST_BLOCKS * (BLOCK + OVERHEAD) if kind == BLOCKS_RECORD else LARGEST_PAYLOAD
+
+
+def record_tag(keys: VolumeKeys, record: bytes, payload: int) -> bytes:
+    """The MAC of a record, given all before the MAC, and the size of its payload."""
+    if record[4] == BLOCKS_RECORD:
+        fields, blocks = record[:RECORD_FIELDS.size], record[RECORD_FIELDS.size:][:payload]
+        record = fields + AESGCM(keys.journal_blocks).encrypt(bytes(16), b"", blocks)
+    return hmac_sha256(keys.journal, keys.volume + record)
+
+
 def open_record(keys: VolumeKeys, raw: bytes, epoch: Optional[int], position: int) -> JournalRecord:
     """The record that `raw` begins with. Without `epoch` any will do: it is the first of its part."""
     if len(raw) < RECORD_FIELDS.size:
         refuse("record: truncated")
     size, kind, zero1, own_epoch, own_position, file, generation, number, zero2, length = RECORD_FIELDS.unpack(
         raw[:RECORD_FIELDS.size])
-    if length > LARGEST_PAYLOAD or size != record_size(length) or size > len(raw):
+    if length > largest_payload(kind) or size != record_size(length) or size > len(raw):
         refuse("record: size")
     signed, tag = raw[:size - 32], raw[size - 32:size]
-    if not hmac.compare_digest(tag, hmac_sha256(keys.journal, keys.volume + signed)):
+    if not hmac.compare_digest(tag, record_tag(keys, signed, length)):
         refuse("record: not authentic")
     if own_epoch > 1 << 62:
         refuse(f"record: epoch {own_epoch}")
     if own_position != position or epoch not in (None, own_epoch):
         refuse("record: of another position or epoch")
     payload = signed[RECORD_FIELDS.size:][:length]
-    if any(zero1) or zero2 or not FILE_RECORD <= kind <= HOLE_RECORD:
+    if any(zero1) or zero2 or not FILE_RECORD <= kind <= BLOCKS_RECORD:
         refuse(f"record: type {kind}, or a zero byte that is otherwise")
     return JournalRecord(kind, own_epoch, position, file, generation, number, payload)
 
@@ -778,6 +793,11 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
                 refuse("record: the path of something that the vault keeps for itself")
     elif record.kind == BLOCK_RECORD and (not OVERHEAD < length <= BLOCK + OVERHEAD or record.number >= 1 << 50):
         refuse("record: a block that can be none")
+    elif record.kind == BLOCKS_RECORD:
+        count = record.generation
+        if not 0 < count <= MOST_BLOCKS or count > (1 << 50) - record.number \
+                or not OVERHEAD < length - (count - 1) * (BLOCK + OVERHEAD) <= BLOCK + OVERHEAD:
+            refuse("record: blocks that can be none")
     elif record.kind == HEADER_RECORD:
         if length != HEADER_SIZE:
             refuse("record: no header")
@@ -794,7 +814,7 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
 
 def read_part(keys: VolumeKeys, descriptor: int, start: int, part_size: int) -> list[JournalRecord]:
     def record(epoch: Optional[int], position: int) -> Optional[JournalRecord]:
-        longest = min(record_size(LARGEST_PAYLOAD), part_size - position)
+        longest = min(record_size(largest_payload(BLOCKS_RECORD)), part_size - position)
         try:
             return open_record(keys, os.pread(descriptor, max(0, longest), start + position), epoch, position)
         except Refused:
@@ -955,9 +975,11 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
                 del writes[offset]
             if hole:
                 replay.holes.setdefault(path, []).append(hole)
-        elif record.kind == BLOCK_RECORD:
-            offset = block_offset(record.number)
-            writes[offset] = record.payload + writes.get(offset, b"")[len(record.payload):]
+        elif record.kind in (BLOCK_RECORD, BLOCKS_RECORD):
+            size = BLOCK + OVERHEAD
+            for index in range((len(record.payload) + size - 1) // size):
+                offset, stored = block_offset(record.number + index), record.payload[index * size:][:size]
+                writes[offset] = stored + writes.get(offset, b"")[len(stored):]
     writes[0] = records[-1].payload
     replay.headers.add(path)
 

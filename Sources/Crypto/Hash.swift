@@ -33,6 +33,15 @@ public final class MessageAuthenticator: Sendable {
         }
     }
 
+    /// The tag of `a`, `b` and `c`, one behind the other.
+    public func tag(of a: RawSpan, _ b: RawSpan, _ c: RawSpan) -> [UInt8] {
+        defer { SecureHeap.stopAfterWipe() }
+        return unsafe digest { tag in
+            unsafe lk_hmac_tag(
+                state.hmac, a.start, a.byteCount, b.start, b.byteCount, c.start, c.byteCount, tag)
+        }
+    }
+
     /// The tag of `a` followed by `b` as a secret, for use as a key or as a keyed salt.
     public func secretTag(of a: RawSpan, _ b: RawSpan) throws(CryptoError) -> Secret {
         let tag = try Secret(count: 32)
@@ -53,6 +62,13 @@ public final class MessageAuthenticator: Sendable {
         guard 16...32 ~= tag.byteCount else { return false }
         let expected = self.tag(of: message)
         return unsafe CRYPTO_memcmp(expected, tag.start, tag.byteCount) == 0
+    }
+
+    /// Whether `tag` is the complete tag of `a`, `b` and `c`, one behind the other, in constant time.
+    public func verify(_ tag: RawSpan, of a: RawSpan, _ b: RawSpan, _ c: RawSpan) -> Bool {
+        guard tag.byteCount == 32 else { return false }
+        let expected = self.tag(of: a, b, c)
+        return unsafe CRYPTO_memcmp(expected, tag.start, 32) == 0
     }
 
     /// Whether `tag` is the complete tag of `a` followed by `b`, in constant time.

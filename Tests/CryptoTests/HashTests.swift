@@ -60,3 +60,27 @@ import Testing
         #expect(!authenticator.verify(tag, of: flipping(0, in: vector.message)))
     }
 }
+
+@Suite struct PolynomialHashTests {
+    /// GMAC with a nonce of 16 zeros, computed by the Python package cryptography.
+    @Test(arguments: [
+        (0, "56d4352cf736c5da72108d33917df4a5"), (3, "5060ee5dcc5b15e5afb0f706de3db6f0"),
+        (132_096, "118a044aa749ea981cf945fbbcc6d025"),
+    ]) func ofKnownMessages(count: Int, expected: String) throws {
+        let message = count == 3 ? Array("abc".utf8) : (0..<count).map { UInt8($0 % 251) }
+        var hash = try PolynomialHash(key: try secret(Array(0..<32)))
+        for _ in 0..<2 { #expect(try unsafe hash.hash(of: message.span.bytes) == hex(expected)) }
+    }
+
+    @Test func everyBitAndTheKeyCount() throws {
+        let message = [UInt8](repeating: 7, count: 4128)
+        var hash = try PolynomialHash(key: try secret([UInt8](repeating: 1, count: 32)))
+        var other = try PolynomialHash(key: try secret([UInt8](repeating: 2, count: 32)))
+        var seen: Set = [try unsafe hash.hash(of: message.span.bytes), try unsafe other.hash(of: message.span.bytes)]
+        for index in stride(from: 0, to: message.count, by: 37) {
+            seen.insert(try unsafe hash.hash(of: flipping(index, in: message).span.bytes))
+        }
+        seen.insert(try unsafe hash.hash(of: (message + [0]).span.bytes))
+        #expect(seen.count == 2 + (message.count + 36) / 37 + 1)
+    }
+}

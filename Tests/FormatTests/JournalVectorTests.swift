@@ -18,13 +18,14 @@ import Testing
 
     private struct Head: Decodable {
         enum CodingKeys: String, CodingKey {
-            case parts, opened, windows, head
+            case parts, runs, opened, windows, head
             case partSize = "halfSize"
             case nextEpoch = "nextLap"
         }
 
         let partSize: UInt64
         let parts: Int?
+        let runs: Bool?
         let opened: UInt64
         let nextEpoch: UInt64
         let windows: [Window]
@@ -78,6 +79,7 @@ import Testing
             let head = try unsafe JournalHead(decoding: raw.span.bytes)
             #expect(head.partSize == item.partSize)
             #expect(head.parts == item.parts ?? 2)
+            #expect(head.hasBlockRuns == item.runs ?? false)
             #expect(head.opened == item.opened)
             #expect(head.nextEpoch == item.nextEpoch)
             #expect(head.windows == item.windows.map { JournalHead.Window(from: $0.from, to: $0.to) })

@@ -158,6 +158,11 @@ def replay() -> Iterator[bytes]:
     yield journal(named, block, header, forget)
     yield journal(reborn, block, header, void=255)
     yield journal(named, aside, block, header)
+    run = struct.pack("<BBHBB", 0x42, 1, 4096, 1, 1)
+    yield journal(named, run, header)
+    yield journal(named, run, header, *(at(record, b"\x80") for record in (named, last, longer)), opened=3)
+    again = [at(record, b"\x88") for record in (named, run, longer)]
+    yield journal(named, run, header, *again, opened=3, epochs=(5, 5))
 
 
 def control() -> Iterator[bytes]:

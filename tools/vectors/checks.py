@@ -287,14 +287,15 @@ def check_vault(failures: list[str]) -> None:
         expect(read("ls").returncode == 3, "a wrong passcode")
 
 
-def check_journal_vault(failures: list[str]) -> None:
+def check_journal_vault(failures: list[str], runs: bool) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
 
         def contents() -> dict[Path, bytes]:
             return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
-        reader = Reader("journal-vault", journal_vault_vectors(), folder, failures)
+        name = "journal-runs-vault" if runs else "journal-vault"
+        reader = Reader(name, journal_vault_vectors(runs), folder, failures)
         before = contents()
         reader.sees_what_it_should()
         expected = next(item for item in reader.given["see"] if item["path"] == b"/overwritten")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .journals import (FORGET, Part, Record, block_record, duplicate_record, file_record, header_record, hole_record,
-                       journal, tombstone_record)
+from .journals import (FORGET, Part, Record, block_record, blocks_record, duplicate_record, file_record,
+                       header_record, hole_record, journal, tombstone_record)
 from .sealing import block, blocks, fixed, header, wrap
 from .vaults import ROOT, Folder, VaultBuilder, file_id, file_key
 
@@ -14,11 +14,16 @@ OPENED = 1_750_000_000
 
 
 class Scene:
-    """The vault, and the two parts of its journal."""
+    """The vault, and the two parts of its journal that have records.
 
-    def __init__(self) -> None:
+    With `runs`, blocks are in *blocks* records, as they are since there are more than two parts at times.
+    """
+
+    def __init__(self, runs: bool) -> None:
+        self.runs = runs
         self.vault = VaultBuilder()
-        self.parts = [Part(45_056, 6), Part(45_056, 5)]
+        size = 65_536 if runs else 45_056
+        self.parts = [Part(size, 6), Part(size, 5)]
         self.newer, self.older = self.parts
         self.seconds = OPENED
 
@@ -32,6 +37,8 @@ class Scene:
 
     def block(self, name: bytes, index: int, plain: bytes, version: str = "new", *, folder: Folder = ROOT) -> Record:
         path = folder.path + name
+        if self.runs:
+            return blocks_record(file_key(path), file_id(path), index, [plain], version)
         return block_record(file_key(path), file_id(path), index, plain, version)
 
     def header(self, name: bytes, generation: int, length: int, modified: tuple[int, int], *, folder: Folder = ROOT,
@@ -56,8 +63,8 @@ def torn(name: bytes, index: int, old: bytes, new: bytes, *, folder: Folder = RO
     return becomes[:512] + was[512:]
 
 
-def journal_vault_vectors() -> dict[str, Any]:
-    scene = Scene()
+def journal_vault_vectors(runs: bool = False) -> dict[str, Any]:
+    scene = Scene(runs)
     folder = scene.vault.directory(ROOT, b"folder", 3, False)
     add_old_files(scene, folder)
     add_new_files(scene, folder)
@@ -66,10 +73,35 @@ def journal_vault_vectors() -> dict[str, Any]:
     add_directories(scene, folder)
     add_orphans(scene, folder)
     add_torn_record(scene)
-    raw = journal(scene.parts, opened=OPENED, next_epoch=5, windows=[(OPENED - 900, OPENED - 800)])
+    parts = scene.parts
+    if runs:
+        add_runs(scene)
+        empty = Part(scene.newer.size, 5)
+        parts = [empty, scene.newer, empty, scene.older]
+    raw = journal(parts, opened=OPENED, next_epoch=5, windows=[(OPENED - 900, OPENED - 800)], runs=runs)
     stored = raw.rstrip(b"\0")
     scene.vault.add("lk.journal", "file", content=stored, zeros=len(raw) - len(stored))
     return scene.vault.vectors()
+
+
+def journal_runs_vault_vectors() -> dict[str, Any]:
+    return journal_vault_vectors(runs=True)
+
+
+def add_runs(scene: Scene) -> None:
+    """Three blocks in one record, of which two are written again: over a hole that was made between."""
+    name, old, new = b"in a run", fixed("old contents", 9000), fixed("new contents", 9000)
+    path, when = ROOT.path + name, scene.modified()
+    # Before the torn record, which ends the newer part.
+    scene.vault.file(ROOT, name, 3, old, stored=b"".join(
+        torn(name, at, old[at * 4096:][:4096], new[at * 4096:][:4096]) for at in range(3)),
+        shown=new[:4096] + new[:4904], modified=when)
+    scene.older.add(
+        scene.on(name, 1),
+        blocks_record(file_key(path), file_id(path), 0, [new[:4096], old[:4096], new[8192:9000]], "new"),
+        scene.header(name, 2, 9000, when),
+        blocks_record(file_key(path), file_id(path), 1, [new[:4096], new[4096:4904]], "newer"),
+        scene.header(name, 2, 9000, when))
 
 
 def add_old_files(scene: Scene, folder: Folder) -> None:

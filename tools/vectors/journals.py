@@ -8,7 +8,7 @@ from typing import Any
 
 from .sealing import KEYS, V, block, fixed, fmt, header, wrap
 
-FILE, BLOCK, HEADER, FORGET, TOMBSTONE, DUPLICATE, HOLE = 1, 2, 3, 4, 5, 6, 7
+FILE, BLOCK, HEADER, FORGET, TOMBSTONE, DUPLICATE, HOLE, BLOCKS = 1, 2, 3, 4, 5, 6, 7, 8
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class Record:
             self.odd.get("position", position), self.file, self.generation, self.number, self.odd.get("zero2", 0),
             self.odd.get("length", len(self.payload)))
         body += self.payload + self.odd.get("padding", bytes(size - 96 - len(self.payload)))
-        return body + fmt.hmac_sha256(self.odd.get("key", KEYS.journal), self.odd.get("volume", V) + body)
+        keys = replace(KEYS, journal=self.odd.get("key", KEYS.journal), volume=self.odd.get("volume", V),
+                       journal_blocks=self.odd.get("blocks_key", KEYS.journal_blocks))
+        return body + fmt.record_tag(keys, body, len(self.payload))
 
 
 def file_record(file: bytes, path: str, lowest: int, highest: int | None = None) -> Record:
@@ -38,6 +40,11 @@ def file_record(file: bytes, path: str, lowest: int, highest: int | None = None)
 
 def block_record(file_key: bytes, file: bytes, index: int, plain: bytes, version: str) -> Record:
     return Record(BLOCK, file, block(file_key, file, index, plain, version), number=index)
+
+
+def blocks_record(file_key: bytes, file: bytes, first: int, plains: list[bytes], version: str) -> Record:
+    payload = b"".join(block(file_key, file, first + index, plain, version) for index, plain in enumerate(plains))
+    return Record(BLOCKS, file, payload, generation=len(plains), number=first)
 
 
 def header_record(file: bytes, raw: bytes) -> Record:
@@ -57,11 +64,11 @@ def hole_record(file: bytes, first: int, count: int) -> Record:
 
 
 def journal_head(part_size: int, *, parts: int = 2, opened: int = 0, next_epoch: int = 1,
-                 windows: list[tuple[int, int]] | None = None, **odd: Any) -> bytes:
+                 windows: list[tuple[int, int]] | None = None, runs: bool = False, **odd: Any) -> bytes:
     listed = windows or []
     body = fmt.HEAD_FIELDS.pack(
         odd.get("magic", b"LKJRNL\r\n"), odd.get("version", 1), odd.get("zero1", 0), odd.get("zero2", 0),
-        odd.get("compatible", 0), odd.get("read_only", 0), odd.get("incompatible", int(parts > 2)),
+        odd.get("compatible", 0), odd.get("read_only", 0), odd.get("incompatible", int(parts > 2) | 2 * runs),
         odd.get("zero3", 0), odd.get("volume", V), part_size, opened, next_epoch, odd.get("count", len(listed)),
         odd.get("counted", 0 if parts == 2 else parts), odd.get("zero4", bytes(6)))
     body += b"".join(struct.pack("<QQ", *window) for window in listed)
@@ -93,7 +100,8 @@ class Part:
 
 
 def journal(parts: list[Part], **fields: Any) -> bytes:
-    return journal_head(parts[0].size, **fields).ljust(4096, b"\0") + b"".join(part.whole() for part in parts)
+    head = journal_head(parts[0].size, parts=len(parts), **fields)
+    return head.ljust(4096, b"\0") + b"".join(part.whole() for part in parts)
 
 
 def journal_vectors() -> dict[str, Any]:
@@ -108,12 +116,12 @@ def head_vectors() -> dict[str, Any]:
             (4096, {}), (1 << 30, {"opened": 1_750_000_000, "next_epoch": 2**62}),
             (1 << 24, {"windows": [(1_750_000_000, 1_750_000_100)]}),
             (8192, {"opened": 1_760_000_000, "next_epoch": 7, "windows": [(at, at + 9) for at in range(16)]}),
-            (4096, {"parts": 3}), (1 << 26, {"parts": 32, "opened": 1_760_000_000, "windows": [(1, 2)]})]:
+            (4096, {"parts": 3}), (4096, {"runs": True}), (8192, {"parts": 4, "runs": True}),
+            (1 << 26, {"parts": 32, "opened": 1_760_000_000, "windows": [(1, 2)]})]:
         cases.append({"halfSize": part_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_epoch", 1),
                       "windows": [{"from": since, "to": until} for since, until in fields.get("windows", [])],
                       "head": journal_head(part_size, **fields)})
-        if "parts" in fields:
-            cases[-1]["parts"] = fields["parts"]
+        cases[-1] |= {key: fields[key] for key in fields if key in ("parts", "runs")}
 
     def bad(why: str, part_size: int = 4096, by: str = "fields", **fields: Any) -> dict[str, Any]:
         return {"why": why, "by": by, "head": journal_head(part_size, **fields)}
@@ -130,7 +138,7 @@ def head_vectors() -> dict[str, Any]:
                 {"why": "opened forged", "by": "mac", "head": whole[:56] + b"\1" + whole[57:]},
                 bad("another volume", volume=fixed("another volume", 16), by="volume"),
                 bad("magic", magic=b"LKJRNL\n\n"), bad("version 0", version=0), bad("version 2", version=2),
-                bad("an unknown incompatible feature", incompatible=2), bad("halves of no bytes", 0),
+                bad("an unknown incompatible feature", incompatible=4), bad("halves of no bytes", 0),
                 bad("halves of 512 bytes", 512), bad("halves of 6000 bytes", 6000),
                 bad("opened above 2^62", opened=2**62 + 1), bad("opened 2^64 - 1", opened=2**64 - 1),
                 bad("next lap above 2^62", next_epoch=2**62 + 1), bad("next lap 2^64 - 1", next_epoch=2**64 - 1),
@@ -159,7 +167,10 @@ def record_vectors() -> dict[str, Any]:
             tombstone_record("a/b", "lk.tmp.b", "lk.long.H"),
             duplicate_record(fixed("alias", 16), file, "folder/name", 5, 7),
             duplicate_record(fixed("alias", 16), file, "", 3),
-            hole_record(file, 0, 1), hole_record(file, 2**50 - 1, 1), hole_record(file, 5, 2**50 - 5)]
+            hole_record(file, 0, 1), hole_record(file, 2**50 - 1, 1), hole_record(file, 5, 2**50 - 5),
+            blocks_record(file_key, file, 0, [fixed("plaintext", 4096)], ""),
+            blocks_record(file_key, file, 2**50 - 3, [fixed(f"block {at}", 4096) for at in range(2)] + [b"last"], ""),
+            blocks_record(file_key, file, 7, [fixed(f"block {at}", 4096) for at in range(32)], "")]
     cases = []
     for number, record in enumerate(good):
         epoch, position = 5 + number, 8 * number
@@ -170,7 +181,8 @@ def record_vectors() -> dict[str, Any]:
     def bad(why: str, record: Record, by: str = "fields", **odd: Any) -> dict[str, Any]:
         return {"why": why, "by": by, "lap": 5, "position": 512, "record": replace(record, odd=odd).sealed(5, 512)}
 
-    path, last_block, header_of, forget = good[1], good[4], good[6], good[8]
+    path, last_block, header_of, forget, runs = good[1], good[4], good[6], good[8], good[17]
+    run = runs.sealed(5, 512)
     whole = path.sealed(5, 512)
     other = header(fixed("another file", 16), 3, wrap(file_key, fixed("another file", 16), 3), [fixed("place", 16)])
     refused = [
@@ -180,10 +192,14 @@ def record_vectors() -> dict[str, Any]:
         {"why": "cut short", "by": "size", "lap": 5, "position": 512, "record": whole[:-1]},
         {"why": "torn", "by": "mac", "lap": 5, "position": 512, "record": whole[:64] + bytes(len(whole) - 64)},
         {"why": "another file", "by": "mac", "lap": 5, "position": 512, "record": whole[:24] + bytes(16) + whole[40:]},
+        {"why": "blocks of which one is torn", "by": "mac", "lap": 5, "position": 512,
+         "record": run[:4096] + bytes(512) + run[4608:]},
+        bad("blocks hashed under another key", runs, "mac", blocks_key=KEYS.headers),
+        bad("33 blocks", Record(BLOCKS, file, bytes(33 * 4128), generation=33)),
         bad("MAC under another key", path, "mac", key=KEYS.headers),
         bad("MAC without the volume ID", path, "mac", volume=b""),
         bad("another lap", path, "lap", epoch=4), bad("another position", path, "position", position=504),
-        bad("type 0", replace(path, kind=0)), bad("type 8", replace(path, kind=8)),
+        bad("type 0", replace(path, kind=0)), bad("type 9", replace(path, kind=9)),
         bad("zero at 7", path, zero=b"\0\0\1"), bad("zero at 56", path, zero2=1),
         bad("size above what the payload needs", path, size=120),
         bad("size below what the payload needs", path, size=104), bad("size 0", path, size=0),
@@ -202,6 +218,12 @@ def record_vectors() -> dict[str, Any]:
         bad("a header of 511 bytes", replace(header_of, payload=raw[:511]), "payload"),
         bad("a header without its MAC", replace(header_of, payload=raw[:480] + bytes(32)), "payload"),
         bad("the header of another file", replace(header_of, payload=other), "payload"),
+        bad("no blocks", replace(runs, generation=0), "payload"),
+        bad("more blocks than there are", replace(runs, generation=4), "payload"),
+        bad("fewer blocks than there are", replace(runs, generation=2), "payload"),
+        bad("a last block of 32 bytes", replace(runs, payload=runs.payload[:2 * 4128 + 32]), "payload"),
+        bad("33 blocks in the place of 32", Record(BLOCKS, file, bytes(32 * 4128), generation=33), "payload"),
+        bad("blocks up to 2^50", replace(runs, number=2**50 - 2), "payload"),
         bad("a hole of no blocks", hole_record(file, 5, 0), "payload"),
         bad("a hole behind block 2^50", hole_record(file, 5, 2**50 - 4), "payload"),
         bad("a hole from block 2^50 on", hole_record(file, 2**50, 1), "payload"),
@@ -268,6 +290,9 @@ def scan_vectors() -> list[dict[str, Any]]:
         case("a record of an older lap behind", [followed(one, two.sealed(4, one_size)), empty], [(0, [0])]),
         case("a record of no effect", [followed(one, Record(FORGET, other, b"x"), two), empty],
              [(0, [0, one_size, one_size + 104])]),
+        case("blocks among other records",
+             [followed(one, Record(BLOCKS, file, bytes(800), generation=1, number=3), two), empty],
+             [(0, [0, one_size, one_size + 896])], runs=True),
         case("a sector without a record", [followed(one, bytes(1024 - one_size), two), empty], [(0, [0])]),
         case("records up to the half's end", [full, part(6, one)], [(0, full.positions), (1, [0])]),
         case("a half of an earlier session", [part(5, one), part(4, two)], [(0, [0])]),

@@ -20,6 +20,9 @@ public struct JournalHead: Hashable, Sendable {
     static let version: UInt16 = 1
     /// The incompatible feature of a head with more than two parts: a program that does not know it would read two.
     static let moreParts: UInt32 = 1
+    /// The incompatible feature of a journal that may have *blocks* records: a program that does not know them would
+    /// take each for the end of its part.
+    static let blockRuns: UInt32 = 2
 
     /// The time window of a session that did not end cleanly, up to the beginning of the next one, in seconds since
     /// 1970.
@@ -35,6 +38,8 @@ public struct JournalHead: Hashable, Sendable {
 
     /// Those that this program does not know.
     public var features = FeatureBits.none
+    /// Whether there may be *blocks* records.
+    public var hasBlockRuns = false
     public let volume: VolumeIdentifier
     /// Bytes of one part, a multiple of 4096.
     public var partSize: UInt64
@@ -70,7 +75,8 @@ public struct JournalHead: Hashable, Sendable {
         guard version == Self.version else { throw .unknownVersion(version) }
         features = FeatureBits(bytes, at: 16)
         let hasMoreParts = features.incompatible & Self.moreParts != 0
-        features.incompatible &= ~Self.moreParts
+        hasBlockRuns = features.incompatible & Self.blockRuns != 0
+        features.incompatible &= ~(Self.moreParts | Self.blockRuns)
         guard features.canRead else { throw .unknownFeature }
         volume = VolumeIdentifier(bytes, at: 32)
         partSize = bytes.integer(at: 48, as: UInt64.self)
@@ -105,6 +111,7 @@ public struct JournalHead: Hashable, Sendable {
             features.incompatible |= Self.moreParts
             bytes.store(UInt8(parts), at: 73)
         }
+        if hasBlockRuns { features.incompatible |= Self.blockRuns }
         features.store(into: &bytes, at: 16)
         volume.store(into: &bytes, at: 32)
         bytes.store(partSize, at: 48)

@@ -6,7 +6,7 @@ public struct JournalRecord: Hashable, Sendable {
         /// The first record of a file. The payload is its path. `number` and `generation` are the lowest and the
         /// highest generation that the header on disk can have; 0 for none.
         case file = 1
-        /// A stored block; `number` is the block's.
+        /// A stored block; `number` is the block's. Only versions up to 0.1.0 write it.
         case block = 2
         /// A header.
         case header = 3
@@ -19,6 +19,9 @@ public struct JournalRecord: Hashable, Sendable {
         case duplicate = 6
         /// Stored blocks become zeros: `number` is the first, `generation` how many.
         case hole = 7
+        /// Adjacent stored blocks, one behind the other; `number` is the first, `generation` how many. The MAC covers
+        /// their `PolynomialHash` in place of them.
+        case blocks = 8
     }
 
     public static let prefixByteCount = 64
@@ -27,15 +30,18 @@ public struct JournalRecord: Hashable, Sendable {
     public static let alignment = 8
     /// The first record after a flush begins at a multiple of this, so that no durable sector is written again.
     public static let sectorSize = 512
+    /// Of all kinds but `blocks`.
     public static let largestPayload = 8192
+    /// The most blocks of a *blocks* record.
+    public static let mostBlocks = 32
 
     public var kind: Kind
     public var epoch: UInt64
-    /// The offset of the record in its half.
+    /// The offset of the record in its part.
     public var position: UInt64
     public var file: FileIdentifier
     public var generation: UInt64
-    /// The number of a block, or of a hole's first block; for a file, the lowest generation that its header on disk can
+    /// The number of the first block, also of a hole; for a file, the lowest generation that its header on disk can
     /// have.
     public var number: UInt64
     public var payloadCount: Int
@@ -43,7 +49,7 @@ public struct JournalRecord: Hashable, Sendable {
     public init(
         _ kind: Kind, of file: FileIdentifier, generation: UInt64 = 0, number: UInt64 = 0, payloadCount: Int
     ) {
-        precondition(payloadCount <= Self.largestPayload)
+        precondition(payloadCount <= Self.largestPayload(of: kind))
         self.kind = kind
         epoch = 0
         position = 0
@@ -51,6 +57,10 @@ public struct JournalRecord: Hashable, Sendable {
         self.generation = generation
         self.number = number
         self.payloadCount = payloadCount
+    }
+
+    public static func largestPayload(of kind: Kind) -> Int {
+        kind == .blocks ? mostBlocks * Int(BlockGeometry.storedBlockSize) : largestPayload
     }
 
     /// Bytes of a record with `payloadCount` bytes of payload, a multiple of 8.
@@ -66,7 +76,7 @@ public struct JournalRecord: Hashable, Sendable {
         guard let kind = Kind(rawValue: bytes.integer(at: 4, as: UInt8.self)) else { throw .badField("type") }
         self.kind = kind
         let count = bytes.integer(at: 60, as: UInt32.self)
-        guard count <= UInt32(Self.largestPayload) else { throw .badField("payload length") }
+        guard count <= UInt32(Self.largestPayload(of: kind)) else { throw .badField("payload length") }
         payloadCount = Int(count)
         guard Int(bytes.integer(at: 0, as: UInt32.self)) == Self.byteCount(payload: payloadCount) else {
             throw .badField("size")

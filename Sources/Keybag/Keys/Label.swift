@@ -7,6 +7,7 @@ enum Label {
     static let headers = Array("latchkey headers".utf8)
     static let bindings = Array("latchkey places".utf8)
     static let journal = Array("latchkey journal".utf8)
+    static let journalBlocks = Array("latchkey journal blocks".utf8)
     static let summaries = Array("latchkey summaries".utf8)
     static let claims = Array("latchkey claims".utf8)
 

@@ -13,6 +13,8 @@ public final class VolumeKeys: Sendable {
     public let headers: MessageAuthenticator
     public let bindings: MessageAuthenticator
     public let journal: MessageAuthenticator
+    /// For `PolynomialHash`.
+    public let journalBlocks: Secret
     public let summaries: MessageAuthenticator
     public let claims: DeterministicCipher
 
@@ -28,6 +30,7 @@ public final class VolumeKeys: Sendable {
         headers = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.headers))
         bindings = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.bindings))
         journal = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.journal))
+        journalBlocks = try .derived(from: volumeKey, salt: salt, info: Label.journalBlocks)
         summaries = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.summaries))
         claims = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.claims, count: 64))
     }

@@ -1,6 +1,7 @@
 import Crypto
 import Format
 import Glibc
+import Keybag
 import Posix
 import Synchronization
 
@@ -25,6 +26,7 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
     /// Nonces for the blocks of a pass, drawn with one call.
     private let nonces: UnsafeMutableRawBufferPointer
     package var cipher: BlockCipher
+    private var hash: PolynomialHash?
 
     package init() throws(CryptoError) {
         cipher = try BlockCipher()
@@ -65,6 +67,12 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
             let source = unsafe UnsafeRawBufferPointer(nonces[index * size..<(index + 1) * size].rebased)
             unsafe stored(index, count: size).copyMemory(from: source)
         }
+    }
+
+    /// The hash of stored blocks for the journal.
+    func hash(of blocks: RawSpan, _ keys: VolumeKeys) throws(CryptoError) -> [UInt8] {
+        if hash == nil { hash = try PolynomialHash(key: keys.journalBlocks) }
+        return try hash!.hash(of: blocks)
     }
 
     package func wipePlain() {

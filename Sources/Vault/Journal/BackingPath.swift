@@ -57,7 +57,7 @@ extension RecoveryJournal {
                 switch entry.record.kind {
                 case .tombstone: TombstoneNames(decoding: try payload(of: entry)) == nil
                 case .file, .duplicate: try note(of: entry) == nil
-                case .block, .header, .forget, .hole: false
+                case .block, .blocks, .header, .forget, .hole: false
                 }
             if isStray { count += 1 }
         }

@@ -33,7 +33,7 @@ extension Journal {
             let record = JournalRecord(
                 kind, of: file.identifier, generation: intent.high, number: intent.low, payloadCount: payload.count)
             let extent = try write(&state, room, of: file, as: alias ?? file.identifier) { add in
-                unsafe add(record, payload.span.bytes)
+                unsafe add(record, payload.span.bytes, nil)
             }
             state.aliases[file] = alias
             if alias == nil { state.parts[state.active].owners[file.identifier] = file.inode }

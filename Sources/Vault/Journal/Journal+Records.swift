@@ -14,8 +14,11 @@ extension Journal {
 
     /// Appends a record of a file, or of none. The caller has reserved room for it.
     func append(_ record: JournalRecord, of file: FileIdentity, _ payload: RawSpan) throws(Errno) -> JournalExtent {
-        try appendTogether(UInt64(record.byteCount), of: file) { add in add(record, payload) }
+        try appendTogether(UInt64(record.byteCount), of: file) { add in add(record, payload, nil) }
     }
+
+    /// Puts a record behind those that were added before: its payload, and for *blocks* the payload's hash.
+    typealias Adding = (JournalRecord, RawSpan, _ hash: [UInt8]?) -> JournalExtent
 
     /// Appends the records of a file that `body` passes to its argument, with one write: when this throws, none of them
     /// is there.
@@ -23,7 +26,7 @@ extension Journal {
     /// - Parameter room: at least as many bytes as they take; the caller has reserved it.
     func appendTogether<Result: Sendable>(
         _ room: UInt64, of file: FileIdentity,
-        _ body: ((JournalRecord, RawSpan) -> JournalExtent) throws(Errno) -> Result
+        _ body: (Adding) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         try state.withLock { state throws(Errno) in
             try advance(for: room, &state)
@@ -66,13 +69,13 @@ extension Journal {
     /// - Parameter tag: the ID or the alias by which the records name the file.
     func write<Result: Sendable>(
         _ state: inout State, _ room: UInt64, of file: FileIdentity, as tag: FileIdentifier,
-        _ body: ((JournalRecord, RawSpan) -> JournalExtent) throws(Errno) -> Result
+        _ body: (Adding) throws(Errno) -> Result
     ) throws(Errno) -> Result {
         let epoch = state.parts[state.active].epoch
         let start = state.position
         let offset = state.head.offset(ofPart: state.active) + start
         var (used, sequence) = (0, state.records.appended)
-        let result = try body { record, payload in
+        let result = try body { record, payload, hash in
             var record = record
             record.file = tag
             record.epoch = epoch
@@ -80,7 +83,7 @@ extension Journal {
             if state.buffer.count < used + record.byteCount {
                 state.buffer += [UInt8](repeating: 0, count: max(record.byteCount, state.buffer.count))
             }
-            encode(record, payload, &state.buffer, at: used)
+            encode(record, payload, hash, &state.buffer, at: used)
             sequence += 1
             defer { used += record.byteCount }
             return JournalExtent(
@@ -110,7 +113,9 @@ extension Journal {
         return result
     }
 
-    private func encode(_ record: JournalRecord, _ payload: RawSpan, _ buffer: inout [UInt8], at start: Int) {
+    private func encode(
+        _ record: JournalRecord, _ payload: RawSpan, _ hash: [UInt8]?, _ buffer: inout [UInt8], at start: Int
+    ) {
         let signed = start + record.byteCount - JournalRecord.tagByteCount
         do {
             var elements = buffer.mutableSpan
@@ -126,7 +131,10 @@ extension Journal {
             }
         }
         let tag = keys.volume.withBytes { volume in
-            unsafe keys.journal.tag(of: volume, buffer.span.bytes.extracting(start..<signed))
+            let bytes = unsafe buffer.span.bytes.extracting(start..<signed)
+            guard let hash else { return keys.journal.tag(of: volume, bytes) }
+            return unsafe keys.journal.tag(
+                of: volume, bytes.extracting(..<JournalRecord.prefixByteCount), hash.span.bytes)
         }
         for index in tag.indices { buffer[signed + index] = tag[index] }
     }
@@ -156,39 +164,17 @@ extension Journal {
         state.parts[state.active].filled = filled + count
     }
 
-    /// The most bytes that one read takes to get several payloads.
-    private static let largestRead = 1 << 20
-
-    /// Reads payloads that were appended, one every `spacing` bytes of `buffer`; adjacent records take one read. `EIO`
+    /// Reads blocks that were appended, one every `spacing` bytes of `buffer`; those of one record take one read. `EIO`
     /// if the journal ends too early.
     func read(_ extents: [JournalExtent], spacing: Int, into buffer: inout MutableRawSpan) throws(Errno) {
         var begin = 0
-        var raw: [UInt8] = []
         while begin < extents.count {
             let start = extents[begin].offset
             var end = begin + 1
-            while end < extents.count, extents[end].offset == extents[end - 1].offset + Int64(extents[end - 1].stride),
-                extents[end].offset + Int64(extents[end].count) - start <= Self.largestRead
-            {
-                end += 1
-            }
-            let count = Int(extents[end - 1].offset - start) + extents[end - 1].count
-            if raw.count < count { raw = [UInt8](repeating: 0, count: count) }
-            do {
-                var elements = raw.mutableSpan
-                var all = unsafe elements.mutableBytes
-                var bytes = all._mutatingExtracting(0..<count)
-                guard try store.read(file, into: &bytes, at: start) == count else { throw .EIO }
-            }
-            for index in begin..<end {
-                let (offset, payload) = (Int(extents[index].offset - start), extents[index].count)
-                unsafe buffer.withUnsafeMutableBytes { target in
-                    unsafe raw.withUnsafeBytes { source in
-                        unsafe UnsafeMutableRawBufferPointer(rebasing: target[(index * spacing)...])
-                            .copyMemory(from: UnsafeRawBufferPointer(rebasing: source[offset..<offset + payload]))
-                    }
-                }
-            }
+            while end < extents.count, extents[end].offset == start + Int64((end - begin) * spacing) { end += 1 }
+            let count = (end - 1 - begin) * spacing + extents[end - 1].count
+            var bytes = buffer._mutatingExtracting(begin * spacing..<begin * spacing + count)
+            guard try store.read(file, into: &bytes, at: start) == count else { throw .EIO }
             begin = end
         }
     }

@@ -36,15 +36,16 @@ extension RecoveryJournal {
         let header: FileHeader
 
         /// The last version of each block, and the holes, which are made first.
-        var contents: (blocks: [UInt64: Entry], holes: RangeSet<UInt64>) {
-            var blocks: [UInt64: Entry] = [:]
+        var contents: (blocks: [UInt64: StoredBlock], holes: RangeSet<UInt64>) {
+            var blocks: [UInt64: StoredBlock] = [:]
             var holes = RangeSet<UInt64>()
             let sparse = header.firstSparseBlock
             let possible = sparse..<max(sparse, BlockGeometry.blockCount(forLength: header.provisionalLength))
             for entry in entries {
-                if entry.isBlock {
-                    blocks[entry.record.number] = entry
-                } else if let hole = entry.hole?.clamped(to: possible), !hole.isEmpty {
+                for (index, block) in entry.blocks.enumerated() {
+                    blocks[entry.record.number + UInt64(index)] = block
+                }
+                if let hole = entry.hole?.clamped(to: possible), !hole.isEmpty {
                     holes.insert(contentsOf: hole)
                     for block in blocks.keys where hole.contains(block) { blocks[block] = nil }
                 }
@@ -89,7 +90,7 @@ extension RecoveryJournal {
                 owners[note.path] = tag
             case .forget:
                 intents[tag]?.isForgotten = true
-            case .tombstone, .block, .header, .hole:
+            case .tombstone, .block, .blocks, .header, .hole:
                 break
             }
         }
@@ -192,8 +193,8 @@ extension RecoveryJournal {
                 try vault.store.punch(file, range)
             }
         }
-        for (number, entry) in blocks.sorted(by: { $0.key < $1.key }) {
-            let stored = try payload(of: entry)
+        for (number, block) in blocks.sorted(by: { $0.key < $1.key }) {
+            let stored = try contents(of: block)
             try backing { () throws(Errno) in
                 try unsafe vault.store.write(
                     stored.span.bytes, to: file, at: Int64(BlockGeometry.backingOffset(ofBlock: number)))
@@ -246,10 +247,19 @@ extension RecoveryJournal {
 }
 
 extension RecoveryJournal.Entry {
-    /// Whether the record's payload can be a block, and its number that of a file's block.
-    fileprivate var isBlock: Bool {
-        record.kind == .block && BlockGeometry.storedSizes.contains(record.payloadCount)
-            && record.number < Self.mostBlocks
+    /// The stored blocks of the record, from `record.number` on; none if they are not blocks that a file can have.
+    fileprivate var blocks: [RecoveryJournal.StoredBlock] {
+        let size = Int(BlockGeometry.storedBlockSize)
+        let count = record.kind == .blocks ? record.generation : 1
+        guard record.kind == .block || record.kind == .blocks, 1...UInt64(JournalRecord.mostBlocks) ~= count,
+            record.number < Self.mostBlocks, count <= Self.mostBlocks - record.number
+        else { return [] }
+        let last = record.payloadCount - (Int(count) - 1) * size
+        guard BlockGeometry.storedSizes.contains(last) else { return [] }
+        return (0..<Int(count)).map { index in
+            RecoveryJournal.StoredBlock(
+                offset: offset + Int64(index * size), count: index + 1 == Int(count) ? last : size)
+        }
     }
 
     /// The blocks that become a hole; nil if the record is not one of a hole that a file can have.

@@ -88,8 +88,7 @@ package struct RecoveryJournal {
     }
 
     private func record(at position: UInt64, _ start: Int64, epoch: UInt64?) throws(VaultError) -> JournalRecord? {
-        let tag = JournalRecord.tagByteCount
-        guard position + UInt64(JournalRecord.prefixByteCount + tag) <= head.partSize else { return nil }
+        guard position + UInt64(JournalRecord.byteCount(payload: 0)) <= head.partSize else { return nil }
         let prefix = try Self.read(JournalRecord.prefixByteCount, at: start + Int64(position), of: file, vault)
         guard let record = try? unsafe JournalRecord(decoding: prefix.span.bytes), record.position == position,
             record.epoch == epoch ?? max(record.epoch, head.nextEpoch),
@@ -97,17 +96,42 @@ package struct RecoveryJournal {
         else { return nil }
         let bytes = try Self.read(record.byteCount, at: start + Int64(position), of: file, vault)
         guard bytes.count == record.byteCount else { return nil }
-        let isAuthentic = vault.keys.volume.withBytes { volume in
-            unsafe vault.keys.journal.verify(
-                bytes.span.bytes.extracting(bytes.count - tag..<bytes.count), of: volume,
-                bytes.span.bytes.extracting(0..<bytes.count - tag))
+        return try isAuthentic(record, bytes) ? record : nil
+    }
+
+    private func isAuthentic(_ record: JournalRecord, _ bytes: [UInt8]) throws(VaultError) -> Bool {
+        let signed = bytes.count - JournalRecord.tagByteCount
+        let hash = try record.kind == .blocks ? hash(ofPayload: record, bytes) : nil
+        return vault.keys.volume.withBytes { volume in
+            let all = unsafe bytes.span.bytes
+            let tag = all.extracting(signed..<bytes.count)
+            guard let hash else { return vault.keys.journal.verify(tag, of: volume, all.extracting(0..<signed)) }
+            return unsafe vault.keys.journal.verify(
+                tag, of: volume, all.extracting(0..<JournalRecord.prefixByteCount), hash.span.bytes)
         }
-        return isAuthentic ? record : nil
+    }
+
+    private func hash(ofPayload record: JournalRecord, _ bytes: [UInt8]) throws(VaultError) -> [UInt8] {
+        try authentic("") { () throws(CryptoError) in
+            var hash = try PolynomialHash(key: vault.keys.journalBlocks)
+            let begin = JournalRecord.prefixByteCount
+            return try unsafe hash.hash(of: bytes.span.bytes.extracting(begin..<begin + record.payloadCount))
+        }
     }
 
     func payload(of entry: Entry) throws(VaultError) -> [UInt8] {
-        let bytes = try Self.read(entry.record.payloadCount, at: entry.offset, of: file, vault)
-        guard bytes.count == entry.record.payloadCount else { throw .damaged("the journal is truncated") }
+        try contents(of: StoredBlock(offset: entry.offset, count: entry.record.payloadCount))
+    }
+
+    /// A block in a record's payload.
+    struct StoredBlock {
+        let offset: Int64
+        let count: Int
+    }
+
+    func contents(of block: StoredBlock) throws(VaultError) -> [UInt8] {
+        let bytes = try Self.read(block.count, at: block.offset, of: file, vault)
+        guard bytes.count == block.count else { throw .damaged("the journal is truncated") }
         return bytes
     }
 

@@ -45,6 +45,7 @@ extension Vault {
         }
         windows.withLock { $0 = head.windows }
         head.opened = max(1, now)
+        head.hasBlockRuns = true
         let journal = Journal(store: store, keys: keys, file: file, head: head, mostParts: journalSize.mostParts)
         try backing { () throws(Errno) in
             // The time is read before the journal is written to: the next stamp must be another one.
@@ -104,6 +105,7 @@ extension Vault {
             let nextEpoch = journal.state.withLock { $0.nextEpoch }
             try journal.changeHead { head in
                 head.opened = 0
+                head.hasBlockRuns = false
                 head.parts = JournalHead.fewestParts
                 head.nextEpoch = nextEpoch
             }

@@ -95,8 +95,8 @@ extension RecoveryJournal {
     func overlay(of effect: Effect) -> Overlay {
         Overlay(
             generation: effect.generation, header: effect.header,
-            journaledBlocks: effect.contents.blocks.mapValues { entry in
-                JournalExtent(offset: entry.offset, count: entry.record.payloadCount, sequence: 0)
+            journaledBlocks: effect.contents.blocks.mapValues { block in
+                JournalExtent(offset: block.offset, count: block.count, sequence: 0)
             },
             holes: effect.contents.holes, modified: Timespec(effect.header.modified),
             changed: Timespec(effect.header.changed))

@@ -62,9 +62,16 @@ extension File {
         try backing { () throws(Errno) in
             let size = try vault.store.status(of: descriptor).size
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
-            let extent = try vault.openJournal().append(
-                JournalRecord(.block, of: identifier, number: block, payloadCount: stored.byteCount), of: identity,
-                stored)
+        }
+        let hash = try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
+            try authentic("") { () throws(CryptoError) in try scratch.hash(of: stored, vault.keys) }
+        }
+        let record = JournalRecord(
+            .blocks, of: identifier, generation: 1, number: block, payloadCount: stored.byteCount)
+        try backing { () throws(Errno) in
+            let extent = try vault.openJournal().appendTogether(UInt64(record.byteCount), of: identity) { add in
+                add(record, stored, hash)
+            }
             state.journal.didAppend(extent, asBlock: block)
             state.times.show(modified: .now)
         }
@@ -142,25 +149,64 @@ extension File {
     /// Appends blocks, then the header as it is now with the time of modification; returns where the blocks went. Only
     /// a header that is written to the backing file is stamped.
     private func appendWithHeader(_ blocks: ScratchBlocks, of scratch: Scratch) throws(VaultError) -> [JournalExtent] {
-        try backing { () throws(Errno) in
+        let runs = try runs(of: blocks, in: scratch)
+        return try backing { () throws(Errno) in
             let times = try shownTimes()
             state.willAppendHeader()
             let bytes = signedHeader(times: times)
             let header = JournalRecord(.header, of: identifier, payloadCount: FileHeader.byteCount)
-            let room = blocks.reduce(header.byteCount) {
-                $0 + JournalRecord.byteCount(payload: $1.range.count)
-            }
+            let room = runs.reduce(header.byteCount) { $0 + $1.record.byteCount }
             let (extents, last) = try vault.openJournal().appendTogether(UInt64(room), of: identity) { add in
-                let extents = blocks.map { block in
-                    unsafe add(
-                        JournalRecord(.block, of: identifier, number: block.number, payloadCount: block.range.count),
-                        scratch.stored.bytes.extracting(block.range))
+                var extents: [JournalExtent] = []
+                extents.reserveCapacity(blocks.count)
+                for run in runs {
+                    let extent = unsafe add(run.record, scratch.stored.bytes.extracting(run.range), run.hash)
+                    for block in blocks[run.blocks] {
+                        let start = block.range.lowerBound - run.range.lowerBound
+                        extents.append(extent.part(at: start, block.range.count))
+                    }
                 }
-                return (extents, unsafe add(header, bytes.span.bytes))
+                return (extents, unsafe add(header, bytes.span.bytes, nil))
             }
             state.didAppendHeader(last.sequence)
             return extents
         }
+    }
+
+    /// Adjacent blocks in a scratch that one record holds.
+    private struct Run {
+        /// Their indices in the list of blocks.
+        let blocks: Range<Int>
+        /// Their bytes in the scratch.
+        let range: Range<Int>
+        let record: JournalRecord
+        let hash: [UInt8]
+    }
+
+    /// Divides blocks into runs, and hashes them: not yet under the lock of the journal.
+    private func runs(of blocks: ScratchBlocks, in scratch: Scratch) throws(VaultError) -> [Run] {
+        var runs: [Run] = []
+        var begin = 0
+        while begin < blocks.count {
+            var end = begin + 1
+            while end < blocks.count, end - begin < JournalRecord.mostBlocks,
+                blocks[end].number == blocks[end - 1].number + 1,
+                blocks[end - 1].range.count == Int(BlockGeometry.storedBlockSize),
+                blocks[end].range.lowerBound == blocks[end - 1].range.upperBound
+            {
+                end += 1
+            }
+            let range = blocks[begin].range.lowerBound..<blocks[end - 1].range.upperBound
+            let hash = try authentic("") { () throws(CryptoError) in
+                try unsafe scratch.hash(of: scratch.stored.bytes.extracting(range), vault.keys)
+            }
+            let record = JournalRecord(
+                .blocks, of: identifier, generation: UInt64(end - begin), number: blocks[begin].number,
+                payloadCount: range.count)
+            runs.append(Run(blocks: begin..<end, range: range, record: record, hash: hash))
+            begin = end
+        }
+        return runs
     }
 
     /// Appends the header as it is now, with the time of modification. Needs `lock` exclusively, and room.

@@ -1,6 +1,4 @@
-import Format
-
-/// Where a record's payload lies in the journal.
+/// Where a record's payload, or a block of it, lies in the journal.
 package struct JournalExtent: Hashable, Sendable {
     package let offset: Int64
     /// In bytes.
@@ -12,6 +10,8 @@ package struct JournalExtent: Hashable, Sendable {
         (self.offset, self.count, self.sequence) = (offset, count, sequence)
     }
 
-    /// Bytes from the beginning of this payload to that of the next record's, if one follows at once.
-    package var stride: Int { JournalRecord.byteCount(payload: count) }
+    /// A part of the payload.
+    package func part(at start: Int, _ count: Int) -> JournalExtent {
+        JournalExtent(offset: offset + Int64(start), count: count, sequence: sequence)
+    }
 }

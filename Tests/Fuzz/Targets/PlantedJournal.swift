@@ -42,9 +42,14 @@ struct PlantedJournal {
                 (kind, payload) = (.duplicate, DuplicateNote(file: PlantedFile.identifier, path: payload).encoded)
             }
             if kind == .forget && control & 0x40 != 0 { kind = .hole }
+            if kind == .block && control & 0x40 != 0 { kind = .blocks }
+            // Any number of blocks, if it is not the right one.
+            let right = kind == .blocks && reader.byte() != 0
+            let count = UInt64(payload.count + PlantedFile.storedSize - 1) / UInt64(PlantedFile.storedSize)
             var record = JournalRecord(
                 kind, of: control & 0x20 == 0 ? PlantedFile.identifier : another,
-                generation: UInt64(reader.byte()), number: number(&reader), payloadCount: payload.count)
+                generation: right ? count : UInt64(reader.byte()), number: number(&reader),
+                payloadCount: payload.count)
             record.epoch = epochs[part]
             record.position = UInt64(parts[part].count + gap)
             guard parts[part].count + gap + record.byteCount <= Self.partSize else { break }
@@ -102,6 +107,11 @@ struct PlantedJournal {
         let prefix = JournalRecord.prefixByteCount
         bytes.replaceSubrange(prefix..<prefix + payload.count, with: payload)
         bytes.removeLast(JournalRecord.tagByteCount)
+        if record.kind == .blocks {
+            var hash = try! PolynomialHash(key: keys.journalBlocks)
+            let hashed = try! unsafe hash.hash(of: payload.span.bytes)
+            return bytes + keys.journal.tag(of: PlantedVault.volumeID.bytes, bytes.prefix(prefix) + hashed)
+        }
         return bytes + keys.journal.tag(of: PlantedVault.volumeID.bytes, bytes)
     }
 }

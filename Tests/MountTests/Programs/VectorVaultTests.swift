@@ -8,7 +8,7 @@ extension MountTests {
     @Suite struct VectorVault {
         /// Files of all classes, holes, several links, long names, interrupted renames, unconfirmed lengths, orphans
         /// and stale tails of a crash, foreign names; or the state after a crash with a journal to replay.
-        @Test(arguments: [[], ["--journal"]])
+        @Test(arguments: [[], ["--journal"], ["--journal-runs"]])
         func showsWhatTheFormatSays(_ which: [String]) throws {
             let vault = try Vault()
             // Removes the vault's own files; the folder, the names in it and the environment stay.

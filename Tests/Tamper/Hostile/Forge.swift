@@ -89,7 +89,13 @@ struct Forge {
     func journalHead(_ bytes: [UInt8]) -> [UInt8] { Self.sealed(bytes, 480, scene.keys.journal) }
 
     /// - Parameter bytes: prefix and payload, padded.
-    func journalRecord(_ bytes: [UInt8]) -> [UInt8] { bytes + scene.keys.journal.tag(of: volume + bytes) }
+    func journalRecord(_ bytes: [UInt8]) -> [UInt8] {
+        guard bytes[4] == 8 else { return bytes + scene.keys.journal.tag(of: volume + bytes) }
+        let payload = Array(bytes[64..<64 + Int(bytes.integer(4, at: 60))])
+        var hash = try! PolynomialHash(key: scene.keys.journalBlocks)
+        let hashed = try! unsafe hash.hash(of: payload.span.bytes)
+        return bytes + scene.keys.journal.tag(of: volume + bytes[..<64] + hashed)
+    }
 
     func summary(_ fields: [UInt8], at binding: [UInt8], size: UInt64, stamp: UInt64) -> [UInt8] {
         let covered = fields + binding + Self.bytes(size, 8) + Self.bytes(stamp, 8)

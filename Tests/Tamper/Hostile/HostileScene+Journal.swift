@@ -40,7 +40,7 @@ extension HostileScene {
 
     /// Each kind of record, behind other records, with its numbers at their limits.
     var journalRecords: [() -> HostileVault] {
-        (1...8).flatMap { (kind: UInt8) in
+        (1...9).flatMap { (kind: UInt8) in
             Edges.of(8).flatMap { value in
                 [(value, 0), (0, value), (value, value), (UInt64.max, value)].map { (generation, number) in
                     journal("record of kind \(kind), \(generation) \(number)") { journal, image in
@@ -51,6 +51,7 @@ extension HostileScene {
                             case 2: [UInt8](repeating: 3, count: 4128)
                             case 3: file.header
                             case 5: Array("\0lk.tmp.AAAA\0AAAAAAAAAAAAAAAAAAAAAAAAAAAA".utf8)
+                            case 8: [UInt8](repeating: 3, count: 3 * 4128)
                             case 6: file.identifier + Array(file.path.utf8)
                             default: []
                             }
@@ -64,12 +65,14 @@ extension HostileScene {
     }
 
     private var payloads: [() -> HostileVault] {
-        (1...7).flatMap { (kind: UInt8) in
-            [0, 1, 15, 16, 17, 32, 33, 511, 512, 513, 4127, 4128, 4129, 8192, 8193, 65_535].map { count in
+        (1...8).flatMap { (kind: UInt8) in
+            [0, 1, 15, 16, 17, 32, 33, 511, 512, 513, 4127, 4128, 4129, 8192, 8193, 65_535, 132_096, 132_097].map {
+                count in
                 journal("record of kind \(kind) with \(count) bytes") { journal, image in
                     let file = self.file(in: image)
                     let payload = [UInt8](repeating: 65, count: count)
-                    journal.append(kind, file.identifier, .max, 0, payload)
+                    let generation = kind == 8 ? UInt64((count + 4127) / 4128) : .max
+                    journal.append(kind, file.identifier, generation, 0, payload)
                     journal.append(3, file.identifier, 0, 0, file.header)
                 }
             }

@@ -193,7 +193,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         try scene.make("last", CheckScene.first)
         let path = scene.test.path + "/lk.journal"
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-        bytes[feature] = 2
+        bytes[feature] = 4
         let signed = Array(bytes[..<480])
         bytes.replaceSubrange(480..<512, with: scene.test.vault.keys.journal.tag(of: unsafe signed.span.bytes))
         let handle = try #require(FileHandle(forUpdatingAtPath: path))
@@ -210,7 +210,7 @@ enum Damage: String, CaseIterable, CustomStringConvertible {
         #expect([UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) == bytes)
         let readOnly = scene.test.next(isReadOnly: true, journalSize: .smallest)
         let root = try? readOnly.openRoot()
-        // A reader may ignore bit 1 at offset 20; it must not ignore bit 1 at offset 24.
+        // A reader may ignore bit 2 at offset 20; it must not ignore bit 2 at offset 24.
         #expect((root != nil) == (feature == 20))
         if let root { #expect(try readOnly.openFile("last", in: root).contents(20_000) == CheckScene.first) }
     }
