@@ -17,14 +17,17 @@ public struct PolynomialHash: ~Copyable {
         self.cipher = cipher
     }
 
-    /// - Parameter message: less than 2 GiB.
-    public mutating func hash(of message: RawSpan) throws(CryptoError) -> [UInt8] {
-        let (nonce, nothing): (InlineArray<16, UInt8>, [UInt8]) = (InlineArray(repeating: 0), [])
-        var hash = [UInt8](repeating: 0, count: Self.byteCount)
-        var elements = hash.mutableSpan
-        var output = unsafe elements.mutableBytes
-        try unsafe cipher.seal(
-            nothing.span.bytes, nonce: nonce.span.bytes, associatedData: message, into: &output)
+    /// - Parameters:
+    ///   - message: less than 2 GiB.
+    ///   - hash: 16 bytes of a `Secret`.
+    public mutating func hash(_ message: RawSpan, into hash: inout MutableRawSpan) throws(CryptoError) {
+        let nonce: InlineArray<16, UInt8> = InlineArray(repeating: 0)
+        try unsafe cipher.seal(RawSpan(), nonce: nonce.span.bytes, associatedData: message, into: &hash)
+    }
+
+    public mutating func hash(_ message: RawSpan) throws(CryptoError) -> Secret {
+        var hash = try Secret(count: Self.byteCount)
+        try hash.withMutableBytes { (bytes) throws(CryptoError) in try self.hash(message, into: &bytes) }
         return hash
     }
 }

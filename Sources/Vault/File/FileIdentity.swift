@@ -8,8 +8,6 @@ struct FileIdentity: Hashable, Sendable {
     let identifier: FileIdentifier
     let inode: UInt64
 
-    /// For the record of an empty directory that is moved aside.
-    static func tombstone(inode: UInt64) -> FileIdentity { FileIdentity(identifier: .zero, inode: inode) }
-
-    var isTombstone: Bool { identifier == .zero }
+    /// For a record that is about no file.
+    static let none = FileIdentity(identifier: .zero, inode: 0)
 }

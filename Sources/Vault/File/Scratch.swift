@@ -27,9 +27,12 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
     private let nonces: UnsafeMutableRawBufferPointer
     package var cipher: BlockCipher
     private var hash: PolynomialHash?
+    /// Of the runs of a pass: at most one for each block.
+    private var hashes: Secret
 
     package init() throws(CryptoError) {
         cipher = try BlockCipher()
+        hashes = try Secret(count: Self.blocks * PolynomialHash.byteCount)
         let page = 4096
         unsafe stored = .allocate(byteCount: Self.blocks * Self.storedSize, alignment: page)
         unsafe plain = .allocate(byteCount: 2 * Self.plainSize, alignment: page)
@@ -69,10 +72,23 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
         }
     }
 
-    /// The hash of stored blocks for the journal.
-    func hash(of blocks: RawSpan, _ keys: VolumeKeys) throws(CryptoError) -> [UInt8] {
+    /// Makes the hash of stored blocks for the journal, the `index`-th of the pass.
+    func hash(_ blocks: RawSpan, as index: Int, _ keys: VolumeKeys) throws(CryptoError) {
         if hash == nil { hash = try PolynomialHash(key: keys.journalBlocks) }
-        return try hash!.hash(of: blocks)
+        let range = Self.range(ofHash: index)
+        try hashes.withMutableBytes { (bytes) throws(CryptoError) in
+            var bytes = bytes._mutatingExtracting(range)
+            try hash!.hash(blocks, into: &bytes)
+        }
+    }
+
+    /// Lends the `index`-th hash of the pass.
+    func withHash<Result>(_ index: Int, _ body: (RawSpan) -> Result) -> Result {
+        hashes.withBytes { body($0.extracting(Self.range(ofHash: index))) }
+    }
+
+    private static func range(ofHash index: Int) -> Range<Int> {
+        index * PolynomialHash.byteCount..<(index + 1) * PolynomialHash.byteCount
     }
 
     package func wipePlain() {

@@ -12,7 +12,9 @@ extension Journal {
     /// Adds a part that is written next, if the next one is in use and the store has space to spare; returns whether it
     /// has.
     func grow() throws(Errno) -> Bool {
-        try flushing.withLock { _ throws(Errno) in
+        // Another thread has reserved room in it.
+        if state.withLock({ $0.isNextFree }) { return false }
+        return try flushing.withLock { _ throws(Errno) in
             let (isFree, count, head) = state.withLock { ($0.isNextFree, $0.parts.count, $0.head) }
             // An attempt to shrink that failed has left parts of which the head may not say.
             let isHidden = count > head.parts
@@ -24,7 +26,11 @@ extension Journal {
             if head.parts < mostParts {
                 var grown = head
                 grown.parts = mostParts
-                try write(grown)
+                do throws(Errno) { try write(grown) } catch {
+                    guard error == .ENOSPC || error == .EDQUOT else { throw error }
+                    isConfined.store(true, ordering: .relaxed)
+                    return false
+                }
                 state.withLock { $0.head.parts = mostParts }
             }
             if !isHidden { state.withLock { $0.parts.append(Part()) } }
@@ -50,9 +56,9 @@ extension Journal {
     func shrink() throws(Errno) {
         try flushing.withLock { _ throws(Errno) in
             let head: JournalHead? = state.withLock { state in
-                guard state.parts.count > JournalHead.fewestParts, state.isUnused, state.unanswered == 0 else {
-                    return nil
-                }
+                guard state.parts.count > JournalHead.fewestParts, state.isUnused, state.unanswered == 0,
+                    tombstones.load(ordering: .relaxed) == 0
+                else { return nil }
                 state.head.nextEpoch = state.nextEpoch
                 state.head.parts = JournalHead.fewestParts
                 // Whether the new head reaches the disk or not, the next record begins an epoch that counts.

@@ -14,11 +14,17 @@ extension Journal {
         try write(head)
     }
 
-    /// Writes a head, durably.
+    /// Writes a head, durably, and with it what was appended.
     func write(_ head: JournalHead) throws(Errno) {
         let bytes = JournalHead.signed(head, keys)
-        try unsafe store.write(bytes.span.bytes, to: file, at: 0)
-        state.withLock { try? stampAnew(&$0) }
+        do throws(Errno) { try unsafe store.write(bytes.span.bytes, to: file, at: 0) } catch {
+            if ![.ENOSPC, .EDQUOT, .notAnswered].contains(error) { state.withLock { $0.failure = error } }
+            throw error
+        }
+        state.withLock { state in
+            state.isSealed = true
+            try? stampAnew(&state)
+        }
         try synchronize()
     }
 

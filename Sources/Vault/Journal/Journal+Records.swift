@@ -18,7 +18,7 @@ extension Journal {
     }
 
     /// Puts a record behind those that were added before: its payload, and for *blocks* the payload's hash.
-    typealias Adding = (JournalRecord, RawSpan, _ hash: [UInt8]?) -> JournalExtent
+    typealias Adding = (JournalRecord, RawSpan, _ hash: RawSpan?) -> JournalExtent
 
     /// Appends the records of a file that `body` passes to its argument, with one write: when this throws, none of them
     /// is there.
@@ -114,7 +114,7 @@ extension Journal {
     }
 
     private func encode(
-        _ record: JournalRecord, _ payload: RawSpan, _ hash: [UInt8]?, _ buffer: inout [UInt8], at start: Int
+        _ record: JournalRecord, _ payload: RawSpan, _ hash: RawSpan?, _ buffer: inout [UInt8], at start: Int
     ) {
         let signed = start + record.byteCount - JournalRecord.tagByteCount
         do {
@@ -133,8 +133,8 @@ extension Journal {
         let tag = keys.volume.withBytes { volume in
             let bytes = unsafe buffer.span.bytes.extracting(start..<signed)
             guard let hash else { return keys.journal.tag(of: volume, bytes) }
-            return unsafe keys.journal.tag(
-                of: volume, bytes.extracting(..<JournalRecord.prefixByteCount), hash.span.bytes)
+            return keys.journal.tag(
+                of: volume, bytes.extracting(..<JournalRecord.prefixByteCount), hash)
         }
         for index in tag.indices { buffer[signed + index] = tag[index] }
     }
@@ -154,7 +154,9 @@ extension Journal {
         let (filled, end) = (state.parts[state.active].filled, start + UInt64(used))
         guard end > filled else { return }
         guard used < Self.largeWrite else {
-            state.parts[state.active].filled = end
+            // The next zeros begin a sector: a flush may have made this one durable.
+            let sector = UInt64(JournalRecord.sectorSize)
+            state.parts[state.active].filled = min((end + sector - 1) / sector * sector, state.head.partSize)
             return
         }
         let count = min(max(state.head.partSize / Self.chunks, end - filled), state.head.partSize - filled)

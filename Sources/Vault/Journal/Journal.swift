@@ -21,6 +21,8 @@ package final class Journal: Sendable {
     let mostParts: Int
     /// Whether the store had no space to spare when the journal was to grow the last time.
     let isConfined = Atomic(false)
+    /// How many renames over an empty directory are under way: a crash may need their *tombstone* records.
+    let tombstones = Atomic(0)
     /// Lock order: docs/ARCHITECTURE.md.
     let state: Mutex<State>
     /// Held during a flush. A thread that has waited for it may find its records durable already. Lock order:
@@ -52,9 +54,8 @@ package final class Journal: Sendable {
     }
 
     struct State {
-        /// As it is on the disk.
+        /// As it is on the disk, or as it was to be when a write of it failed.
         var head: JournalHead
-        /// At least as many as the head on the disk says.
         var parts = [Part](repeating: Part(), count: JournalHead.fewestParts)
         /// The part that is written.
         var active = 0

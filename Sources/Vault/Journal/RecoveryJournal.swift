@@ -101,21 +101,18 @@ package struct RecoveryJournal {
 
     private func isAuthentic(_ record: JournalRecord, _ bytes: [UInt8]) throws(VaultError) -> Bool {
         let signed = bytes.count - JournalRecord.tagByteCount
-        let hash = try record.kind == .blocks ? hash(ofPayload: record, bytes) : nil
-        return vault.keys.volume.withBytes { volume in
-            let all = unsafe bytes.span.bytes
-            let tag = all.extracting(signed..<bytes.count)
-            guard let hash else { return vault.keys.journal.verify(tag, of: volume, all.extracting(0..<signed)) }
-            return unsafe vault.keys.journal.verify(
-                tag, of: volume, all.extracting(0..<JournalRecord.prefixByteCount), hash.span.bytes)
+        let prefix = JournalRecord.prefixByteCount
+        let all = unsafe bytes.span.bytes
+        let tag = all.extracting(signed..<bytes.count)
+        guard record.kind == .blocks else {
+            return vault.keys.volume.withBytes { vault.keys.journal.verify(tag, of: $0, all.extracting(0..<signed)) }
         }
-    }
-
-    private func hash(ofPayload record: JournalRecord, _ bytes: [UInt8]) throws(VaultError) -> [UInt8] {
-        try authentic("") { () throws(CryptoError) in
+        let hash = try authentic("") { () throws(CryptoError) in
             var hash = try PolynomialHash(key: vault.keys.journalBlocks)
-            let begin = JournalRecord.prefixByteCount
-            return try unsafe hash.hash(of: bytes.span.bytes.extracting(begin..<begin + record.payloadCount))
+            return try hash.hash(all.extracting(prefix..<prefix + record.payloadCount))
+        }
+        return vault.keys.volume.withBytes { volume in
+            hash.withBytes { vault.keys.journal.verify(tag, of: volume, all.extracting(0..<prefix), $0) }
         }
     }
 

@@ -94,9 +94,18 @@ extension Vault {
             }
         }
         let tombstone = Name.temporary()
-        if noting { try noteTombstone(tombstone, of: stored, in: parent) }
-        try backing { () throws(Errno) in
-            try store.rename(stored.name, in: parent.descriptor, to: tombstone, in: parent.descriptor, flags: 0)
+        if noting {
+            let journal = try backing { () throws(Errno) in try openJournal() }
+            journal.tombstones.add(1, ordering: .relaxed)
+        }
+        do throws(VaultError) {
+            if noting { try noteTombstone(tombstone, of: stored, in: parent) }
+            try backing { () throws(Errno) in
+                try store.rename(stored.name, in: parent.descriptor, to: tombstone, in: parent.descriptor, flags: 0)
+            }
+        } catch {
+            if noting { forgetTombstone(in: parent) }
+            throw error
         }
         return tombstone
     }
@@ -109,19 +118,17 @@ extension Vault {
             let path = parent.descriptor === store.root ? [] : try store.path(of: parent.descriptor)
             let note = TombstoneNote(path: path, tombstone: tombstone.bytes, name: stored.name.bytes).encoded
             let journal = try openJournal()
-            let inode = try store.status(of: stored.name, in: parent.descriptor).inode
-            // It counts only until the folder is synced, so it keeps no part in use that is to be written again; but
-            // the journal does not shrink until then.
+            // The record belongs to no file. It counts only until the folder is synced, so it keeps no part in use.
             let extent = try unsafe journal.append(
-                JournalRecord(.tombstone, of: .zero, payloadCount: note.count), of: .tombstone(inode: inode),
-                note.span.bytes)
+                JournalRecord(.tombstone, of: .zero, payloadCount: note.count), of: .none, note.span.bytes)
             try journal.flush(upTo: extent.sequence)
         }
     }
 
-    /// The journal need not know any more that a directory was moved aside.
-    func forgetTombstoneNote(inode: UInt64) {
-        journal.withLock { $0 }?.release(.tombstone(inode: inode), upTo: .max)
+    /// The journal may forget that a directory was moved aside, if it is durable by now what its name leads to.
+    func forgetTombstone(in parent: Directory) {
+        guard (try? flush(folder: parent.descriptor)) != nil else { return }
+        journal.withLock { $0 }?.tombstones.subtract(1, ordering: .relaxed)
     }
 
     /// Removes a tombstone. A failure leaves an orphan, so it is not reported. If the store keeps a removed file in it

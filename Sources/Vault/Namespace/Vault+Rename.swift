@@ -102,7 +102,10 @@ extension Vault {
                     try renameStored(old, to: new, kind)
                 }
             } catch {
-                if let tombstone { try? renameFresh(tombstone, to: new.stored.name, in: new.parent) }
+                if let tombstone {
+                    try? renameFresh(tombstone, to: new.stored.name, in: new.parent)
+                    forgetTombstone(in: new.parent)
+                }
                 throw error
             }
         } catch {
@@ -115,7 +118,7 @@ extension Vault {
         finishMove(of: directory, in: [new.parent.descriptor, old.parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) {
-            if let status = new.status { forgetTombstoneNote(inode: status.inode) }
+            forgetTombstone(in: new.parent)
             removeTombstone(tombstone, in: new.parent)
         }
         if let sidecar { drop(sidecar) }

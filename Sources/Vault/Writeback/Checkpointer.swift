@@ -50,12 +50,13 @@ public final class Checkpointer: Sendable {
             let since = dirtySince ?? BootClock.now
             dirtySince = since
             guard BootClock.now - since >= Self.interval || vault.isLowOnSpace else { continue }
+            // What changes meanwhile waits as long, and not longer by as much as this checkpoint takes.
+            dirtySince = BootClock.now
             do throws(VaultError) { try vault.checkpoint() } catch {
                 failed(error)
                 // Otherwise each write would start a checkpoint that fails and is reported.
                 isListening = false
             }
-            dirtySince = nil
             // Programs that write on and on leave no other moment.
             shrinkJournal()
         }

@@ -63,17 +63,17 @@ extension File {
             let size = try vault.store.status(of: descriptor).size
             try reserveSpace(for: stored.byteCount, ofBlock: block, in: file, of: size)
         }
-        let hash = try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
-            try authentic("") { () throws(CryptoError) in try scratch.hash(of: stored, vault.keys) }
-        }
         let record = JournalRecord(
             .blocks, of: identifier, generation: 1, number: block, payloadCount: stored.byteCount)
-        try backing { () throws(Errno) in
-            let extent = try vault.openJournal().appendTogether(UInt64(record.byteCount), of: identity) { add in
-                add(record, stored, hash)
+        try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
+            try authentic("") { () throws(CryptoError) in try scratch.hash(stored, as: 0, vault.keys) }
+            try backing { () throws(Errno) in
+                let extent = try vault.openJournal().appendTogether(UInt64(record.byteCount), of: identity) { add in
+                    scratch.withHash(0) { add(record, stored, $0) }
+                }
+                state.journal.didAppend(extent, asBlock: block)
+                state.times.show(modified: .now)
             }
-            state.journal.didAppend(extent, asBlock: block)
-            state.times.show(modified: .now)
         }
     }
 
@@ -159,8 +159,10 @@ extension File {
             let (extents, last) = try vault.openJournal().appendTogether(UInt64(room), of: identity) { add in
                 var extents: [JournalExtent] = []
                 extents.reserveCapacity(blocks.count)
-                for run in runs {
-                    let extent = unsafe add(run.record, scratch.stored.bytes.extracting(run.range), run.hash)
+                for (index, run) in runs.enumerated() {
+                    let extent = scratch.withHash(index) {
+                        unsafe add(run.record, scratch.stored.bytes.extracting(run.range), $0)
+                    }
                     for block in blocks[run.blocks] {
                         let start = block.range.lowerBound - run.range.lowerBound
                         extents.append(extent.part(at: start, block.range.count))
@@ -180,10 +182,9 @@ extension File {
         /// Their bytes in the scratch.
         let range: Range<Int>
         let record: JournalRecord
-        let hash: [UInt8]
     }
 
-    /// Divides blocks into runs, and hashes them: not yet under the lock of the journal.
+    /// Divides blocks into runs, and hashes each in the scratch: not yet under the lock of the journal.
     private func runs(of blocks: ScratchBlocks, in scratch: Scratch) throws(VaultError) -> [Run] {
         var runs: [Run] = []
         var begin = 0
@@ -197,13 +198,13 @@ extension File {
                 end += 1
             }
             let range = blocks[begin].range.lowerBound..<blocks[end - 1].range.upperBound
-            let hash = try authentic("") { () throws(CryptoError) in
-                try unsafe scratch.hash(of: scratch.stored.bytes.extracting(range), vault.keys)
+            try authentic("") { () throws(CryptoError) in
+                try unsafe scratch.hash(scratch.stored.bytes.extracting(range), as: runs.count, vault.keys)
             }
             let record = JournalRecord(
                 .blocks, of: identifier, generation: UInt64(end - begin), number: blocks[begin].number,
                 payloadCount: range.count)
-            runs.append(Run(blocks: begin..<end, range: range, record: record, hash: hash))
+            runs.append(Run(blocks: begin..<end, range: range, record: record))
             begin = end
         }
         return runs

@@ -1,4 +1,5 @@
 import Format
+import Glibc
 import Posix
 import Store
 
@@ -119,6 +120,8 @@ extension Vault {
                 return nil
             }
             guard let users else { return signalLowSpace() }
+            // Other threads have reserved all of the room, for as long as they write.
+            if users.isEmpty { usleep(100) }
             var listed: Set<FileIdentity> = []
             try checkpoint {
                 let left = files.dirty(users.map(\.key))
@@ -131,18 +134,14 @@ extension Vault {
 
     /// Releases the records of all files that are checkpointed.
     func releaseCheckpointed() throws(VaultError) {
-        try releaseCheckpointed { _ in true }
-    }
-
-    private func releaseCheckpointed(_ isWanted: (FileIdentity) -> Bool) throws(VaultError) {
-        let users = try backing { () throws(Errno) in try openJournal().users }.filter { isWanted($0.key) }
+        let users = try backing { () throws(Errno) in try openJournal().users }
         try release(users, but: Set(files.dirty(users.map(\.key)).map(\.identity)))
     }
 
     /// Makes a journal that has grown small again, if nothing in it is needed.
     func shrinkJournal() throws(VaultError) {
         guard let journal = journal.withLock({ $0 }), journal.isGrown else { return }
-        try releaseCheckpointed { !$0.isTombstone }
+        try releaseCheckpointed()
         try backing { () throws(Errno) in try journal.shrink() }
     }
 

@@ -29,7 +29,8 @@ final class JournalParser: FuzzedParser {
         guard let record = try? unsafe JournalRecord(decoding: bytes.span.bytes) else { return }
         try demand(
             record.byteCount % 8 == 0 && record.byteCount >= 96 + record.payloadCount
-                && record.byteCount <= JournalRecord.byteCount(payload: JournalRecord.largestPayload),
+                && record.byteCount
+                    <= JournalRecord.byteCount(payload: JournalRecord.largestPayload(of: record.kind)),
             "a record of \(record.byteCount) bytes with \(record.payloadCount)")
         let again = encoding(record.byteCount) { record.encode(into: &$0) }
         try demand(

@@ -109,7 +109,7 @@ struct PlantedJournal {
         bytes.removeLast(JournalRecord.tagByteCount)
         if record.kind == .blocks {
             var hash = try! PolynomialHash(key: keys.journalBlocks)
-            let hashed = try! unsafe hash.hash(of: payload.span.bytes)
+            let hashed = try! unsafe hash.hash(payload.span.bytes).withBytes { $0.array(0..<PolynomialHash.byteCount) }
             return bytes + keys.journal.tag(of: PlantedVault.volumeID.bytes, bytes.prefix(prefix) + hashed)
         }
         return bytes + keys.journal.tag(of: PlantedVault.volumeID.bytes, bytes)

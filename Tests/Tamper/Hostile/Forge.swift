@@ -93,7 +93,7 @@ struct Forge {
         guard bytes[4] == 8 else { return bytes + scene.keys.journal.tag(of: volume + bytes) }
         let payload = Array(bytes[64..<64 + Int(bytes.integer(4, at: 60))])
         var hash = try! PolynomialHash(key: scene.keys.journalBlocks)
-        let hashed = try! unsafe hash.hash(of: payload.span.bytes)
+        let hashed = try! unsafe hash.hash(payload.span.bytes).withBytes { $0.array(0..<PolynomialHash.byteCount) }
         return bytes + scene.keys.journal.tag(of: volume + bytes[..<64] + hashed)
     }
 
