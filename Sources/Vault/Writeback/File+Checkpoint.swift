@@ -11,13 +11,14 @@ extension File {
     ///
     /// - Parameters:
     ///   - replaced: the time of the backing file that this one is about to replace.
+    ///   - copied: the blocks that are in place already, durably.
     ///   - change: a change to the header, which is durable when this returns.
     package func checkpointAlone(
-        _ request: CheckpointRequest, replacing replaced: Timespec? = nil,
+        _ request: CheckpointRequest, replacing replaced: Timespec? = nil, copied: JournaledBlocks = [:],
         _ change: (inout FileHeader) -> Void = { _ in }
     ) throws(VaultError) {
         let plan = state.stepsToCheckpoint(request, isTailLonger: try isTailLonger())
-        try perform(plan.prepare)
+        try perform(plan.prepare, copied: copied)
         let shown = try backing { () throws(Errno) in try shownTime() }
         let before = state.header
         change(&state.header)
@@ -48,13 +49,57 @@ extension File {
 
     /// Copies the blocks that lie in the journal, where they are durable, into the backing file. Needs `lock`
     /// exclusively.
-    func copyIntoPlace() throws(VaultError) {
+    ///
+    /// - Parameter ahead: what `copyAhead` has copied.
+    func copyIntoPlace(but ahead: JournaledBlocks) throws(VaultError) {
+        try changingInPlace { (file) throws(Errno) in
+            try punchHolesInPlace(in: file)
+            let blocks = state.journal.blocks.filter { ahead[$0.key] != $0.value }
+            try writeInPlace(blocks.sorted { $0.key < $1.key }[...], in: file)
+        }
+    }
+
+    /// Where blocks lie in the journal.
+    package typealias JournaledBlocks = [UInt64: JournalExtent]
+
+    /// So many blocks are copied while programs wait for the file's lock: 256 KiB.
+    private static let blocksCopiedAtOnce = 64
+
+    /// Copies blocks that lie in the journal into the backing file, a few at a time, so that programs need not wait for
+    /// all of them when the checkpoint begins. The records still count, so a crash finds them. Returns the blocks that
+    /// it has copied: they are in place as long as the journal has no newer ones.
+    func copyAhead() throws(VaultError) -> JournaledBlocks {
+        let (blocks, sequence) = try lock.withExclusive { () throws(VaultError) -> (JournaledBlocks, UInt64) in
+            // Behind each block there must be a header, or a crash would not use the block.
+            guard state.journal.records == .complete, state.journal.blocks.count > Self.blocksCopiedAtOnce,
+                try backing({ () throws(Errno) in try vault.store.status(of: descriptor) }).linkCount > 0
+            else { return ([:], 0) }
+            return (state.journal.blocks, state.journal.sequence)
+        }
+        guard !blocks.isEmpty else { return [:] }
+        try flushJournal(upTo: sequence)
+        let sorted = blocks.sorted { $0.key < $1.key }
+        var copied: JournaledBlocks = [:]
+        for begin in stride(from: 0, to: sorted.count, by: Self.blocksCopiedAtOnce) {
+            try lock.withExclusive { () throws(VaultError) in
+                let some = sorted[begin...].prefix(Self.blocksCopiedAtOnce).filter {
+                    state.journal.blocks[$0.key] == $0.value
+                }
+                guard !some.isEmpty else { return }
+                try changingInPlace { (file) throws(Errno) in try writeInPlace(some[...], in: file) }
+                for block in some { copied[block.key] = block.value }
+            }
+        }
+        return copied
+    }
+
+    /// Runs `body`, which changes the backing file, and keeps the times that the file shows. Needs `lock` exclusively.
+    private func changingInPlace(_ body: (Descriptor) throws(Errno) -> Void) throws(VaultError) {
         let file = try writable()
         try keepingChangeTime { (_) throws(VaultError) in
             try backing { () throws(Errno) in
                 let modified = try shownTime()
-                try punchHolesInPlace(in: file)
-                try writeJournaledBlocksInPlace(of: vault.openJournal(), in: file)
+                try body(file)
                 state.times.show(modified: modified)
             }
         }
@@ -68,16 +113,16 @@ extension File {
         }
     }
 
-    /// Copies the blocks that lie in the journal, with one write for each run of adjacent blocks of the file.
-    private func writeJournaledBlocksInPlace(of journal: Journal, in file: Descriptor) throws(Errno) {
-        let extents = state.journal.blocks.sorted { $0.key < $1.key }
+    /// Copies blocks that lie in the journal, in their order: one write for each run of adjacent blocks of the file.
+    private func writeInPlace(_ extents: ArraySlice<JournaledBlocks.Element>, in file: Descriptor) throws(Errno) {
+        let journal = try vault.openJournal()
         let size = Int(BlockGeometry.storedBlockSize)
         var stored = [UInt8](repeating: 0, count: min(extents.count, Scratch.blocks) * size)
-        var begin = 0
-        while begin < extents.count {
+        var begin = extents.startIndex
+        while begin < extents.endIndex {
             var (end, count) = (begin, 0)
             // Only a last block is shorter, and no block comes behind it.
-            while end < extents.count, end - begin < Scratch.blocks, count == (end - begin) * size,
+            while end < extents.endIndex, end - begin < Scratch.blocks, count == (end - begin) * size,
                 extents[end].key == extents[begin].key + UInt64(end - begin)
             {
                 count += extents[end].value.count
@@ -131,13 +176,16 @@ extension File {
         var isRemoval = false
         /// The new header must be durable before the checkpoint of the file is done.
         var needsSecondFlush = false
+        /// What the checkpoint has copied into place.
+        var copied: JournaledBlocks = [:]
         /// The file's summary may have been removed, which must be durable before the new header is.
         var hasLostSummary = false
     }
 
     /// Puts into place what the journal has; nil for a file without a name that needs nothing more.
     func beginCheckpoint() throws(VaultError) -> Checkpoint? {
-        try lock.withExclusive { () throws(VaultError) in
+        let ahead = try copyAhead()
+        return try lock.withExclusive { () throws(VaultError) in
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
             if status.linkCount == 0 && state.journal.isEmpty { state.names.didFindNoName() }
             let isTailLonger = isTailLonger(status.size)
@@ -151,10 +199,10 @@ extension File {
                     folders: state.names.removedFrom.map { [$0] + state.names.folders } ?? [], isRemoval: true)
             case .copy(let steps):
                 let needsSecondFlush = state.needsSecondFlush(isTailLonger: isTailLonger)
-                try perform(steps)
+                try perform(steps, copied: ahead)
                 return Checkpoint(
                     file: self, status: status, mark: state.flushMark, sequence: state.journal.sequence,
-                    folders: state.names.folders, needsSecondFlush: needsSecondFlush,
+                    folders: state.names.folders, needsSecondFlush: needsSecondFlush, copied: state.journal.blocks,
                     hasLostSummary: steps.contains(.dropSummary))
             }
         }
@@ -191,7 +239,7 @@ extension File {
             case .leave: return nil
             case .alone:
                 state.didFlush(checkpoint.mark.generation)
-                try checkpointAlone(CheckpointRequest())
+                try checkpointAlone(CheckpointRequest(), copied: checkpoint.copied)
                 return nil
             case .place:
                 state.didFlush(checkpoint.mark.generation)

@@ -2,14 +2,18 @@ import Posix
 import Writeback
 
 extension File {
-    func perform(_ steps: [WriteStep]) throws(VaultError) {
-        for step in steps { try perform(step) }
+    func perform(_ steps: [WriteStep], copied ahead: JournaledBlocks = [:]) throws(VaultError) {
+        for step in steps { try perform(step, copied: ahead) }
     }
 
     /// Carries a planned step out, and tells the state. Needs `lock` exclusively.
     ///
-    /// - Parameter replaced: the time of modification of the backing file that this one is about to replace.
-    func perform(_ step: WriteStep, replacing replaced: Timespec? = nil) throws(VaultError) {
+    /// - Parameters:
+    ///   - replaced: the time of modification of the backing file that this one is about to replace.
+    ///   - ahead: the blocks that are in place already.
+    func perform(
+        _ step: WriteStep, replacing replaced: Timespec? = nil, copied ahead: JournaledBlocks = [:]
+    ) throws(VaultError) {
         switch step {
         case .flushFolders: try flushFolders()
         case .flushRemoval: try flushRemoval()
@@ -20,7 +24,7 @@ extension File {
         case .flushJournal: try flushJournal(upTo: state.journal.sequence)
         case .releaseRecords: try releaseRecords()
         case .writeTorn: try writeTornInPlace()
-        case .copyIntoPlace: try copyIntoPlace()
+        case .copyIntoPlace: try copyIntoPlace(but: ahead)
         case .dropSummary: try dropSummary()
         case .flush(let all):
             try flush(dataOnly: !all)
