@@ -2,6 +2,7 @@ import Format
 import Foundation
 import Posix
 import Store
+import Synchronization
 import TestStores
 import Testing
 
@@ -37,6 +38,15 @@ import Testing
         }
 
         var vault: Vault { test.vault }
+
+        /// Whether the head allows another write of the file.
+        var hasRoom: Bool {
+            get throws {
+                try vault.openJournal().state.withLock { state in
+                    state.next < state.head.parts || state.head.partSize - state.position > 500_000
+                }
+            }
+        }
 
         var parts: Int { get throws { try vault.openJournal().state.withLock { $0.parts.count } } }
 
@@ -167,6 +177,44 @@ import Testing
         try scene.write(1)
         try scene.file.synchronize(dataOnly: true)
         try scene.expectContentsAfterDeath()
+    }
+
+    /// The parts are free, and the store has no space for a head that says of them: the write fails, and does not wait
+    /// for ever.
+    @Test func hiddenPartsOnAFullStore() throws {
+        let scene = try Scene()
+        try scene.write(8)
+        try scene.vault.checkpoint()
+        scene.faults.fail(.synchronize, with: .notAnswered)
+        #expect(throws: VaultError.system(.notAnswered)) { try scene.vault.shrinkJournal() }
+        // Until the next part is one of which the head does not say.
+        while try scene.hasRoom { try scene.write(1) }
+        scene.faults.fail(.write, with: .ENOSPC)
+        #expect(throws: VaultError.system(.ENOSPC)) { try scene.write(1) }
+        try scene.write(1)
+        try scene.file.synchronize(dataOnly: true)
+        try scene.expectContentsAfterDeath()
+    }
+
+    /// Each write reserves most of a part, so that only one of them finds room at a time.
+    @Test func threadsThatWaitForRoomOfOthers() throws {
+        let test = try TestVault(journalSize: .smallest)
+        let files = try (0..<4).map { try test.create(Name(bytes: "f\($0)".utf8)!) }
+        for file in files {
+            try file.write([UInt8](repeating: 0, count: 1_000_000), at: 0)
+            try file.synchronize(dataOnly: false)
+        }
+        let failed = Atomic(0)
+        DispatchQueue.concurrentPerform(iterations: files.count) { number in
+            for turn in 1...8 {
+                let bytes = [UInt8](repeating: UInt8(number * 8 + turn), count: 1_000_000)
+                if (try? files[number].write(bytes, at: 0)) == nil { failed.add(1, ordering: .relaxed) }
+            }
+        }
+        #expect(failed.load(ordering: .relaxed) == 0)
+        for (number, file) in files.enumerated() {
+            #expect(try file.contents(1, at: 999_999) == [UInt8(number * 8 + 8)])
+        }
     }
 
     /// A crash would leave the directory under its tombstone's name.

@@ -27,7 +27,8 @@ extension Journal {
                 var grown = head
                 grown.parts = mostParts
                 do throws(Errno) { try write(grown) } catch {
-                    guard error == .ENOSPC || error == .EDQUOT else { throw error }
+                    // Hidden parts are free already: no checkpoint would help.
+                    guard !isHidden, error == .ENOSPC || error == .EDQUOT else { throw error }
                     isConfined.store(true, ordering: .relaxed)
                     return false
                 }
@@ -67,14 +68,17 @@ extension Journal {
             }
             guard let head else { return }
             try write(head)
-            state.withLock { state in
-                guard state.isUnused, state.nextEpoch == head.nextEpoch else { return }
+            let isSmall = state.withLock { state in
+                guard state.isUnused, state.nextEpoch == head.nextEpoch else { return false }
                 state.parts = state.parts[..<JournalHead.fewestParts].map { Part(filled: $0.filled) }
                 state.aliases = [:]
                 (state.active, state.position, state.isSealed) = (0, 0, false)
-                // What stays behind the last part has no epoch that counts, and goes at the end of the session.
-                try? store.truncate(file, to: Int64(head.offset(ofPart: JournalHead.fewestParts)))
+                return true
             }
+            guard isSmall else { return }
+            // An error does no harm: what stays behind the last part has no epoch that counts, and goes at the end of
+            // the session.
+            try? store.truncate(file, to: Int64(head.offset(ofPart: JournalHead.fewestParts)))
         }
     }
 }

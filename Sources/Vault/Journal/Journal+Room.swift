@@ -23,6 +23,16 @@ extension Journal {
 
     func unreserve(_ count: UInt64) {
         state.withLock { $0.reserved -= count }
+        returns.withLock { $0 += 1 }
+        returns.wakeAll()
+    }
+
+    /// Whether other threads have reserved the room in the next part, so that no checkpoint is needed to get some.
+    var isReserved: Bool { state.withLock { $0.isNextFree && $0.reserved > 0 } }
+
+    /// Waits until room was given back since there were so many `returns`.
+    func waitForReturn(since count: UInt64) {
+        returns.wait { $0 == count ? nil : () }
     }
 
     /// The most that records with so many payload bytes in all can need.
@@ -46,8 +56,9 @@ extension Journal {
     /// is full. As long as the journal can grow by some parts more, a checkpoint would only slow the programs down.
     var isLowOnSpace: Bool {
         state.withLock { state in
-            !state.parts[state.next].users.isEmpty && state.position > state.head.partSize / 4
+            state.position > state.head.partSize / 4
                 && (state.parts.count > mostParts * 3 / 4 || isConfined.load(ordering: .relaxed))
+                && !state.parts[state.next].users.isEmpty
         }
     }
 }
@@ -55,7 +66,7 @@ extension Journal {
 extension Journal.State {
     /// The part that is written when the active one is full: the oldest.
     var next: Int {
-        parts.indices.filter { $0 != active }.min { parts[$0].epoch < parts[$1].epoch }!
+        parts.indices.lazy.filter { $0 != active }.min { parts[$0].epoch < parts[$1].epoch }!
     }
 
     /// Whether nothing in the next part is needed, and readers would find what is written there.

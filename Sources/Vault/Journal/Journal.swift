@@ -25,6 +25,8 @@ package final class Journal: Sendable {
     let tombstones = Atomic(0)
     /// Lock order: docs/ARCHITECTURE.md.
     let state: Mutex<State>
+    /// How often reserved room was given back.
+    let returns = Monitor(UInt64(0))
     /// Held during a flush. A thread that has waited for it may find its records durable already. Lock order:
     /// docs/ARCHITECTURE.md.
     let flushing = Mutex<Void>(())

@@ -104,7 +104,7 @@ extension Vault {
                 try store.rename(stored.name, in: parent.descriptor, to: tombstone, in: parent.descriptor, flags: 0)
             }
         } catch {
-            if noting { forgetTombstone(in: parent) }
+            if noting { forgetTombstone(flushing: parent) }
             throw error
         }
         return tombstone
@@ -125,10 +125,15 @@ extension Vault {
         }
     }
 
-    /// The journal may forget that a directory was moved aside, if it is durable by now what its name leads to.
-    func forgetTombstone(in parent: Directory) {
-        guard (try? flush(folder: parent.descriptor)) != nil else { return }
+    /// The journal may forget that a directory was moved aside: it is durable what its name leads to.
+    func forgetTombstone() {
         journal.withLock { $0 }?.tombstones.subtract(1, ordering: .relaxed)
+    }
+
+    /// The same after a failure, if that can be made durable. If not, each later flush of the folder fails too, and the
+    /// journal does not shrink any more.
+    func forgetTombstone(flushing parent: Directory) {
+        if (try? flush(folder: parent.descriptor)) != nil { forgetTombstone() }
     }
 
     /// Removes a tombstone. A failure leaves an orphan, so it is not reported. If the store keeps a removed file in it

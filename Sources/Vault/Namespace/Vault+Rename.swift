@@ -104,7 +104,7 @@ extension Vault {
             } catch {
                 if let tombstone {
                     try? renameFresh(tombstone, to: new.stored.name, in: new.parent)
-                    forgetTombstone(in: new.parent)
+                    forgetTombstone(flushing: new.parent)
                 }
                 throw error
             }
@@ -118,7 +118,7 @@ extension Vault {
         finishMove(of: directory, in: [new.parent.descriptor, old.parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) {
-            forgetTombstone(in: new.parent)
+            forgetTombstone()
             removeTombstone(tombstone, in: new.parent)
         }
         if let sidecar { drop(sidecar) }

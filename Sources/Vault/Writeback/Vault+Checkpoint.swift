@@ -1,5 +1,4 @@
 import Format
-import Glibc
 import Posix
 import Store
 
@@ -111,17 +110,18 @@ extension Vault {
     /// `File.lock` may be held.
     func makeRoom(_ count: UInt64) throws(VaultError) {
         try boundDirtyFiles()
+        let journal = try backing { () throws(Errno) in try openJournal() }
+        var returns: UInt64?
         while true {
-            let users: [FileIdentity: UInt64]? = try backing { () throws(Errno) in
-                let journal = try openJournal()
-                while try !journal.reserve(count) {
-                    guard try journal.grow() else { return journal.usersOfNextPart }
-                }
-                return nil
+            guard try !backing({ () throws(Errno) in try journal.reserve(count) }) else { return signalLowSpace() }
+            if try backing({ () throws(Errno) in try journal.grow() }) { continue }
+            if journal.isReserved {
+                if let returns { journal.waitForReturn(since: returns) }
+                // Read before the next attempt, so that no return is missed.
+                returns = journal.returns.withLock { $0 }
+                continue
             }
-            guard let users else { return signalLowSpace() }
-            // Other threads have reserved all of the room, for as long as they write.
-            if users.isEmpty { usleep(100) }
+            let users = journal.usersOfNextPart
             var listed: Set<FileIdentity> = []
             try checkpoint {
                 let left = files.dirty(users.map(\.key))
