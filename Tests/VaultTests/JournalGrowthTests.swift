@@ -217,6 +217,18 @@ import Testing
         }
     }
 
+    /// A crash in the middle of the copying must find the records. The file is larger than what is copied at once.
+    @Test func nothingIsCopiedBeforeItsRecordsAreDurable() throws {
+        let scene = try Scene()
+        let path = scene.test.path + "/" + (try scene.vault.storedName("file", in: scene.test.root).name.description)
+        let before = try Data(contentsOf: URL(filePath: path))
+        try scene.write(1)
+        scene.faults.fail(.synchronize, with: .EIO)
+        #expect(throws: VaultError.system(.EIO)) { try scene.vault.checkpoint { [scene.file] } }
+        let isUnchanged = try Data(contentsOf: URL(filePath: path)) == before
+        #expect(isUnchanged)
+    }
+
     /// A crash would leave the directory under its tombstone's name.
     @Test func aDirectoryThatIsMovedAsideKeepsItFromShrinking() throws {
         let scene = try Scene()
