@@ -659,7 +659,7 @@ def parse_sidecar(plain: bytes) -> dict[bytes, bytes]:
 
 # The journal -------------------------------------------------------------------------------------------------------
 
-JOURNAL_AREA, LARGEST_PART, LARGEST_AREA, MOST_PARTS, MORE_PARTS = 4096, 1 << 30, 2 << 30, 32, 1
+JOURNAL_AREA, LARGEST_PART, LARGEST_AREA, MOST_PARTS, MORE_PARTS = 4096, 1 << 30, 2 << 30, 64, 1
 BLOCK_RUNS = 2
 HEAD_FIELDS = struct.Struct("<8sHHIIIII16sQQQBB6s")
 RECORD_FIELDS = struct.Struct("<IB3sQQ16sQQII")

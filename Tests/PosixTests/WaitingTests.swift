@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Posix
 import Testing
@@ -58,5 +59,15 @@ import Testing
         unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &now)
         #expect(now.rlim_cur == now.rlim_max)
         _ = try ProcessLimits.raiseLockedMemory()
+    }
+
+    @Test func reservesDescriptors() throws {
+        let count = min(5000, ProcessLimits.openFiles)
+        // Twice: the second call finds that there is room.
+        for _ in 0..<2 { try ProcessLimits.reserveDescriptors(count) }
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("FDSize:") })
+        let size = try #require(line.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) })
+        #expect(size >= count)
     }
 }

@@ -118,11 +118,13 @@ import Testing
     /// The strictness of a database that cannot be read is unknown.
     @Test(arguments: [Posix.Errno.EMFILE, .EIO, .ENOMEM])
     func aDatabaseThatCannotBeLookedAt(errno: Posix.Errno) throws {
-        let (test, faults, file) = try scene()
-        try file.setClass(.complete)
+        let (test, faults, _) = try scene()
+        try test.create("database").setClass(.complete)
+        // It is not in memory any more.
+        try test.vault.checkpoint()
         faults.fail(.open, with: errno, lasts: true)
-        #expect(throws: VaultError.system(errno)) { try test.vault.classOfNewFile("file-wal", in: test.root) }
+        #expect(throws: VaultError.system(errno)) { try test.vault.classOfNewFile("database-wal", in: test.root) }
         faults.clear()
-        #expect(try test.vault.classOfNewFile("file-wal", in: test.root) == .complete)
+        #expect(try test.vault.classOfNewFile("database-wal", in: test.root) == .complete)
     }
 }

@@ -29,6 +29,7 @@ import Testing
         }
     }
 
+    /// Of a lookup of a file that is not in memory.
     private static let kinds: [Operation.Kind] = [.open, .read]
 
     private static func vault() throws -> (test: TestVault, hook: ActsBefore) {
@@ -44,6 +45,7 @@ import Testing
             let file = try test.create(name)
             return (try vault.lookup(name, in: root).status.inode, file.identifier)
         }
+        try vault.checkpoint()
         hook.the(next: kind) {
             let new = try vault.openFile("new", in: root)
             try vault.rename(
@@ -60,6 +62,7 @@ import Testing
         let (test, hook) = try Self.vault()
         let (vault, root) = (test.vault, test.root)
         try test.create("name").close()
+        try vault.checkpoint()
         hook.the(next: kind) {
             let file = try vault.openFile("name", in: root)
             try vault.rename(
@@ -76,6 +79,7 @@ import Testing
         let (test, hook) = try Self.vault()
         let (vault, root) = (test.vault, test.root)
         try test.create("name").close()
+        try vault.checkpoint()
         hook.the(next: kind) {
             try vault.unlink("name", in: root)
             try vault.makeSymbolicLink(to: [1, 2, 3], "name", in: root, user: 0, group: 0)

@@ -232,10 +232,12 @@ import Testing
         // It mends nothing.
         let vault = test.next(isReadOnly: true)
         let root = try vault.openRoot()
-        let file = try vault.openFile("new", in: root)
         faults.fail([.attribute], with: .EIO, lasts: true)
         #expect(throws: VaultError.system(.EIO)) { try vault.lookup("new", in: root) }
         #expect(throws: VaultError.system(.EIO)) { try vault.openFile("new", in: root) }
+        faults.clear()
+        let file = try vault.openFile("new", in: root)
+        faults.fail([.attribute], with: .EIO, lasts: true)
         #expect(throws: VaultError.system(.EIO)) { try vault.dropSummary(of: file.descriptor, ifLongerThan: 0) }
         faults.clear()
         #expect(try vault.hasPending(file.descriptor))

@@ -66,6 +66,21 @@ import Testing
         #expect(again == [:], "\(again)")
     }
 
+    /// What is in memory is not read again: each atomic save looks up and opens the file that it replaces.
+    @Test func aFileInMemory() throws {
+        let test = try vault()
+        let file = try test.create("file")
+        try file.write([1], at: 0)
+        let found = try counter.calls { _ = try test.vault.lookup("file", in: test.root) }
+        #expect(found == [.status: 2], "\(found)")
+        let opened = try counter.calls {
+            let again = try test.vault.openFile(
+                "file", in: test.root, expecting: (file.identity.identifier, file.identity.inode))
+            #expect(again === file)
+        }
+        #expect(opened == [.status: 1], "\(opened)")
+    }
+
     /// Each name is read once.
     @Test func aRename() throws {
         let test = try vault()

@@ -117,7 +117,7 @@ def head_vectors() -> dict[str, Any]:
             (1 << 24, {"windows": [(1_750_000_000, 1_750_000_100)]}),
             (8192, {"opened": 1_760_000_000, "next_epoch": 7, "windows": [(at, at + 9) for at in range(16)]}),
             (4096, {"parts": 3}), (4096, {"runs": True}), (8192, {"parts": 4, "runs": True}),
-            (1 << 26, {"parts": 32, "opened": 1_760_000_000, "windows": [(1, 2)]})]:
+            (1 << 25, {"parts": 64}), (1 << 26, {"parts": 32, "opened": 1_760_000_000, "windows": [(1, 2)]})]:
         cases.append({"halfSize": part_size, "opened": fields.get("opened", 0), "nextLap": fields.get("next_epoch", 1),
                       "windows": [{"from": since, "to": until} for since, until in fields.get("windows", [])],
                       "head": journal_head(part_size, **fields)})
@@ -149,7 +149,7 @@ def head_vectors() -> dict[str, Any]:
                 bad("zero at 479", tail=b"\1"),
                 bad("more parts without their feature", counted=3),
                 bad("more parts, of which there are none", incompatible=1),
-                bad("more parts, of which there are two", counted=2, incompatible=1), bad("33 parts", parts=33),
+                bad("more parts, of which there are two", counted=2, incompatible=1), bad("65 parts", parts=65),
                 bad("3 parts of 2^30", 1 << 30, parts=3), bad("32 parts of 2^26 and 4096", (1 << 26) + 4096, parts=32),
                 bad("zero at 74", parts=3, zero4=b"\1" + bytes(5))]}
 

@@ -107,6 +107,8 @@ struct OpenVault: Sendable {
         let descriptorLimit = try Failure.when("raise the limit of open files") { () throws(Errno) in
             try ProcessLimits.raiseOpenFiles()
         }
+        // As many as dirty files keep open on most machines.
+        try? ProcessLimits.reserveDescriptors(16384)
         let settings = keybag.settings
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),

@@ -11,7 +11,7 @@ public struct JournalHead: Hashable, Sendable {
     /// The most bytes of all parts together.
     public static let largestArea: UInt64 = 2 << 30
     public static let fewestParts = 2
-    public static let mostParts = 32
+    public static let mostParts = 64
     /// The highest time and epoch: low enough that an increment never overflows.
     public static let largestNumber: UInt64 = 1 << 62
     public static let mostWindows = 16
@@ -43,7 +43,7 @@ public struct JournalHead: Hashable, Sendable {
     public let volume: VolumeIdentifier
     /// Bytes of one part, a multiple of 4096.
     public var partSize: UInt64
-    /// How many parts can have records, from 2 to 32. The file may end earlier: it has no records then in those behind
+    /// How many parts can have records, from 2 to 64. The file may end earlier: it has no records then in those behind
     /// its end.
     public var parts = fewestParts
     /// The beginning of the session that may have left records, in seconds since 1970; 0 after a clean end.

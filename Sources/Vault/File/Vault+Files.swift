@@ -17,6 +17,12 @@ extension Vault {
     ) throws(VaultError) -> File {
         let headerWrites = self.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent)
+        if let expected, let file = fileInMemory(inode: expected.inode, at: binding(of: name, in: parent)),
+            file.identity.identifier == expected.file,
+            try backingStatus(of: .entry(stored.name, in: parent.descriptor)).inode == expected.inode
+        {
+            return file
+        }
         let writable = try openWritableBacking(stored.name, in: parent)
         let descriptor = if let writable { writable } else { try openBacking(stored.name, in: parent) }
         let placed = try readHeader(of: descriptor)
@@ -50,6 +56,13 @@ extension Vault {
             try file.stay(at: status.linkCount == 1 ? binding : nil)
         }
         return file
+    }
+
+    /// The file of a backing inode, if it is in memory and belongs at a name: while it is, its header in memory is the
+    /// one that counts, and its descriptor keeps the inode's number from being used again.
+    func fileInMemory(inode: UInt64, at binding: NameBinding) -> File? {
+        guard let file = files.file(ofInode: inode) else { return nil }
+        return file.lock.withShared { file.state.header.belongs(at: binding) } ? file : nil
     }
 
     /// Inserts a file that was opened; returns the one in the table. Between the reading of its header and this call,

@@ -7,7 +7,7 @@ public struct JournalSize: Hashable, Sendable {
     /// How many parts the journal may have while more is written than checkpoints bring into place. It begins with two.
     public let mostParts: Int
 
-    /// 32 MiB, and while a burst lasts 512 MiB.
+    /// 32 MiB, and while a burst lasts 1 GiB.
     public static let usual = JournalSize(part: 16 << 20, mostParts: JournalHead.mostParts)
     /// The smallest part holds all that one change can write at once.
     public static let smallest = JournalSize(part: 1280 << 10, mostParts: JournalHead.fewestParts)

@@ -78,10 +78,14 @@ extension Vault {
             let directory = try openDirectory(name, in: parent)
             return FoundEntry(status: status, details: .directory(directory))
         case .regular:
+            let binding = binding(of: name, in: parent)
+            if let file = fileInMemory(inode: status.inode, at: binding) {
+                status = try file.status(of: .entry(stored, in: parent.descriptor))
+                return status.inode == own.inode ? FoundEntry(status: status, details: .file(file.header)) : nil
+            }
             let descriptor = try openBacking(stored, in: parent)
             let opened = try backing { () throws(Errno) in try store.status(of: descriptor) }
             guard opened.inode == status.inode else { return nil }
-            let binding = binding(of: name, in: parent)
             let header = try readHeader(of: descriptor, foundAt: binding)
             if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
                 status = try file.status(of: .entry(stored, in: parent.descriptor))

@@ -22,12 +22,21 @@ struct ProcessUse {
         try bytes("VmHWM")
     }
 
+    /// For how many descriptors the kernel has made room.
+    func roomForDescriptors() throws -> Int {
+        try number("FDSize")
+    }
+
     private func bytes(_ field: String) throws -> Int {
+        try number(field) * 1024
+    }
+
+    private func number(_ field: String) throws -> Int {
         let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix(field + ":") }),
             let number = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap({ Int($0) })
         else { throw HarnessError("/proc/\(pid)/status: no \(field)") }
-        return number * 1024
+        return number
     }
 
     /// Runs a program beside the process; returns the largest number of descriptors meanwhile.

@@ -90,6 +90,14 @@ extension MountTests {
             }
         }
 
+        /// Otherwise a program waits each time the kernel doubles the daemon's table.
+        @Test func descriptorsHaveRoomFromTheBeginning() throws {
+            try withMount(try Vault(), descriptorLimit: Self.descriptorLimit) { mount in
+                let room = try ProcessUse(pid: mount.daemon.pid).roomForDescriptors()
+                #expect(room >= Self.descriptorLimit)
+            }
+        }
+
         /// In a sparse file the length costs neither time nor disk space nor memory.
         @Test func aTebibyteOfHoles() throws {
             let vault = try Vault(["--default-class", "complete"])

@@ -27,8 +27,8 @@ extension HostileScene {
 
     /// Numbers and sizes of parts, with the feature that says that there are more.
     private var journalParts: [() -> HostileVault] {
-        [0, 1, 2, 3, 31, 32, 33, 255].flatMap { (count: UInt8) in
-            [4096, 1280 << 10, 64 << 20, (64 << 20) + 4096, 1 << 30].map { (size: UInt64) in
+        [0, 1, 2, 3, 32, 33, 64, 65, 255].flatMap { (count: UInt8) in
+            [4096, 1280 << 10, 32 << 20, 64 << 20, (64 << 20) + 4096, 1 << 30].map { (size: UInt64) in
                 journal("head, \(count) parts of \(size)") { journal, _ in
                     journal.bytes[24] = 1
                     journal.bytes[73] = count
