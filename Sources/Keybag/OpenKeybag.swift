@@ -15,6 +15,8 @@ public final class OpenKeybag: Sendable {
     let device: DeviceKey
     let storage: KeybagStorage
     private let isReadOnly: Bool
+    /// Whether this machine had seen a newer keybag when this one was opened. Then only what is still in force unlocks.
+    public let isOlder: Bool
     /// The keybag as it is on disk; held while it is replaced. Lock order: docs/ARCHITECTURE.md.
     let sealed: Mutex<SealedKeybag>
     /// Apart from `sealed`, which is held over waits for the disk.
@@ -64,10 +66,18 @@ public final class OpenKeybag: Sendable {
     /// Opens the keybag with its device key, and checks the device MAC.
     ///
     /// If `lk.keybag` is not valid and `lk.keybag.old` is, that one is used and put back.
-    /// - Parameter readOnly: nothing in the store is changed.
-    /// - Throws: `deviceKeyMismatch`, `recoveredElsewhere`, `tampered`, `damaged`, `notAVault`.
+    /// - Parameter readOnly: nothing in the store is changed; a keybag that is older than one that this machine has
+    ///   seen is opened, for a backup beside the vault.
+    /// - Throws: `deviceKeyMismatch`, `recoveredElsewhere`, `tampered`, `damaged`, `notAVault`, `olderKeybag`.
     public static func open(
         in store: any Store, deviceKey: consuming DeviceKey, readOnly: Bool = false
+    ) throws(Failure) -> OpenKeybag {
+        try open(in: store, deviceKey: deviceKey, readOnly: readOnly, acceptingOlder: readOnly)
+    }
+
+    /// - Parameter acceptingOlder: opens a keybag that is older than one that this machine has seen.
+    static func open(
+        in store: any Store, deviceKey: consuming DeviceKey, readOnly: Bool, acceptingOlder: Bool
     ) throws(Failure) -> OpenKeybag {
         let storage = KeybagStorage(store: store)
         let device = deviceKey
@@ -75,11 +85,16 @@ public final class OpenKeybag: Sendable {
             guard readOnly || keybag.file.canWrite else { throw .foreignFeature }
             _ = try keybag.openDeviceSlot(device)
         }
-        return try OpenKeybag(storage: storage, device: device, sealed: sealed, isReadOnly: readOnly)
+        let (lowest, seen) = device.lowestGeneration
+        let isOlder = sealed.file.generation < lowest
+        guard acceptingOlder || !isOlder else { throw .olderKeybag(seen: seen?.time) }
+        return try OpenKeybag(
+            storage: storage, device: device, sealed: sealed, isReadOnly: readOnly, isOlder: isOlder)
     }
 
     init(
-        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false
+        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false,
+        isOlder: Bool = false
     ) throws(Failure) {
         let slot = try sealed.openDeviceSlot(device)
         let volumeKey = try crypto(try slot.volumeKey())
@@ -90,6 +105,7 @@ public final class OpenKeybag: Sendable {
         left = Mutex(device.guesses?.left(of: sealed.file.settings.eraseAfter))
         self.storage = storage
         self.isReadOnly = isReadOnly
+        self.isOlder = isOlder
         self.device = device
         self.sealed = Mutex(sealed)
         isOpenToAll = Atomic(sealed.file.hasNoPasscode)
@@ -109,6 +125,7 @@ public final class OpenKeybag: Sendable {
     public func unlock(_ credential: borrowing Credential) throws(Failure) -> ClassKeys {
         let sealed = sealed.withLock { $0 }
         let opened = try openSlot(of: sealed, credential)
+        device.remember(sealed.file)
         // A failure to write the keybag does not make the unlock fail.
         try? raiseCost(of: opened, in: sealed, credential)
         return try opened.bundle.classKeys(of: sealed.file)
@@ -144,6 +161,7 @@ public final class OpenKeybag: Sendable {
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(Failure) -> OpenedSlot {
         let opened = try openCountedSlot(of: sealed, credential)
+        if isOlder { try requireInForce(sealed.file.slots[opened.index], credential.kind) }
         try learnProof(of: opened.bundle)
         return opened
     }

@@ -26,6 +26,7 @@ struct Latchkey: ParsableCommand {
                     DeviceKeyCommand.self,
                     Fsck.self, Doctor.self,
                     Rotate.self,
+                    Accept.self,
                     Erase.self,
                 ]),
             CommandGroup(

@@ -19,7 +19,8 @@ import Testing
         let errors: [Failure] = [
             .wrongPasscode(), .wrongPasscode(guesses: Guesses(left: 2, limit: 4)), .lastGuess(limit: 4),
             .wrongRecoveryKey,
-            .wrongKey(kind: .escrowKey), .noSuchSlot(slot: 9), .lastSlot, .weakPasscode,
+            .wrongKey(kind: .escrowKey), .outdatedCredential(kind: .passcode), .noSuchSlot(slot: 9), .lastSlot,
+            .weakPasscode,
             .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased(reason: nil), .erased(reason: "p"),
             .erased(limit: 4, reason: nil),
             .forbidden(reason: "p"),

@@ -80,6 +80,11 @@ final class Vault: Sendable {
         get throws { try folder["lk.keybag"] }
     }
 
+    /// Removes what this machine remembers of the keybag.
+    func forgetKeybags() throws {
+        try FileManager.default.removeItem(atPath: folder.deviceKeyPath + KeybagMemory.suffix)
+    }
+
     func writeKeybag(_ bytes: [UInt8]) throws { try folder.write(bytes, to: "lk.keybag") }
 
     /// Writes the keybag anew with a valid device MAC, as an attacker can who has the device key but no passcode.

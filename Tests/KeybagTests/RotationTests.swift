@@ -81,8 +81,9 @@ import Testing
         #expect(!last.isRotating && last.file.features == .none && last.file.generation == 3)
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
 
-        // The earlier keybag, with all that opened it, opens nothing that was wrapped since.
+        // The earlier keybag, with all that opened it, opens nothing that was wrapped since, where it opens at all.
         try vault.writeKeybag(before)
+        try vault.forgetKeybags()
         #expect(try opens(fresh, try unlocked(vault.open()).ring, key) == Self.none)
     }
 

@@ -39,7 +39,8 @@ public enum DaemonProcess {
                 ])
             if configuration.isDetached { detach() }
             if let readiness = configuration.readiness,
-                !Readiness.ready(warnings: mount.storeWarnings).write(to: readiness), configuration.isDetached
+                !Readiness.ready(warnings: mount.storeWarnings, hasOlderKeybag: mount.hasOlderKeybag)
+                    .write(to: readiness), configuration.isDetached
             {
                 log.notice("the command that has started this daemon has ended: unmounting")
                 mount.abandon()

@@ -9,19 +9,22 @@ public struct Readiness: Codable, Hashable, Sendable {
     public var error: Failure?
     /// A sentence for each promise that does not hold in the store.
     public var warnings: [String]?
+    /// Set if the vault is only read, and this machine has seen a newer keybag of it.
+    public var hasOlderKeybag: Bool?
 
-    static func ready(warnings: [String] = []) -> Readiness {
-        Readiness(ready: true, warnings: warnings.isEmpty ? nil : warnings)
+    static func ready(warnings: [String] = [], hasOlderKeybag: Bool = false) -> Readiness {
+        Readiness(
+            ready: true, warnings: warnings.isEmpty ? nil : warnings, hasOlderKeybag: hasOlderKeybag ? true : nil)
     }
 
     static func failed(_ error: Failure) -> Readiness {
         Readiness(ready: false, error: error)
     }
 
-    /// Waits for the daemon's line on the reading end of the readiness pipe, and returns its warnings.
+    /// Waits for the daemon's line on the reading end of the readiness pipe, and returns it.
     ///
     /// - Throws: why the daemon did not start; `endedBeforeReady` if it ended without a line.
-    @discardableResult public static func wait(on descriptor: Descriptor) throws(Failure) -> [String] {
+    @discardableResult public static func wait(on descriptor: Descriptor) throws(Failure) -> Readiness {
         var line: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
         do throws(Errno) {
@@ -37,7 +40,7 @@ public struct Readiness: Codable, Hashable, Sendable {
             throw .endedBeforeReady
         }
         if let error = readiness.error { throw error }
-        return readiness.warnings ?? []
+        return readiness
     }
 
     /// False if no process waits for the line any more.

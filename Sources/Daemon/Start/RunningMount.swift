@@ -26,11 +26,13 @@ final class RunningMount: Sendable {
     private let log: Logger
     /// One sentence for each promise that does not hold in the store.
     let storeWarnings: [String]
+    /// Whether the vault is only read, and this machine has seen a newer keybag of it.
+    let hasOlderKeybag: Bool
 
     private init(
         hold: VaultHold, bounded: BoundedStore?, mount: VaultMount, service: MountService, server: ControlServer,
         log: Logger,
-        storeWarnings: [String]
+        storeWarnings: [String], hasOlderKeybag: Bool
     ) {
         self.hold = Mutex(hold)
         self.bounded = bounded
@@ -39,6 +41,7 @@ final class RunningMount: Sendable {
         self.server = server
         self.log = log
         self.storeWarnings = storeWarnings
+        self.hasOlderKeybag = hasOlderKeybag
     }
 
     /// Opens the vault, proves the credential if there is one, mounts, and serves signals, control socket and kernel.
@@ -64,6 +67,7 @@ final class RunningMount: Sendable {
         }
         opened.warnOfReaders(of: configuration.vault, log)
         opened.warnOfStore(log)
+        if opened.keybag.isOlder { log.warning("the keybag is older than one that this machine has seen") }
         ContentsMemory.whenNotLocked { [log] error in
             log.notice("buffers for contents of files may be swapped out: not all can be locked: \(error)")
         }
@@ -119,7 +123,7 @@ final class RunningMount: Sendable {
             reserved?.giveBack()
             return RunningMount(
                 hold: opened.hold, bounded: opened.bounded, mount: mount, service: service, server: server, log: log,
-                storeWarnings: opened.storeFacts.warnings.map(\.sentence))
+                storeWarnings: opened.storeFacts.warnings.map(\.sentence), hasOlderKeybag: opened.keybag.isOlder)
         } catch {
             reserved?.giveBack()
             throw mount.unmountUnserved(because: error)

@@ -45,6 +45,11 @@ public enum KeybagSlot: Hashable, Sendable {
         }
     }
 
+    /// The slot as its record has it: the type in two bytes, then the value.
+    public var record: [UInt8] {
+        [UInt8(truncatingIfNeeded: type.rawValue), UInt8(truncatingIfNeeded: type.rawValue >> 8)] + encoded
+    }
+
     var encoded: [UInt8] {
         switch self {
         case .passcode(let slot): slot.encoded

@@ -9,6 +9,8 @@ public struct DeviceKey: ~Copyable, Sendable {
     let secret: Secret
     /// Counts wrong passcodes; nil if they are not counted.
     let guesses: GuessCounter?
+    /// What this machine remembers of the keybag; nil if nothing is remembered.
+    let memory: KeybagMemory?
     /// Holds a part of each passcode key; nil if the device key is stored in a file.
     let hardware: (any PasscodeGuard)?
 
@@ -20,12 +22,13 @@ public struct DeviceKey: ~Copyable, Sendable {
     /// - Parameter secret: 32 bytes.
     init(
         volume: VolumeIdentifier, secret: consuming Secret, guesses: GuessCounter? = nil,
-        hardware: (any PasscodeGuard)? = nil
+        memory: KeybagMemory? = nil, hardware: (any PasscodeGuard)? = nil
     ) {
         precondition(secret.count == 32)
         self.volume = volume
         self.secret = secret
         self.guesses = guesses
+        self.memory = memory
         self.hardware = hardware
     }
 
@@ -40,14 +43,15 @@ public struct DeviceKey: ~Copyable, Sendable {
     ) {
         self.init(
             volume: volume, secret: secret, guesses: GuessCounter(besideDeviceKey: path, volume: volume),
-            hardware: hardware)
+            memory: KeybagMemory(besideDeviceKey: path), hardware: hardware)
     }
 
     /// The same key with another chip, or without one.
     public func copy(besides path: Path, hardware: (any PasscodeGuard)?) throws(Failure) -> DeviceKey {
         DeviceKey(
             volume: volume, secret: try crypto(try secret.copy()),
-            guesses: GuessCounter(besideDeviceKey: path, volume: volume), hardware: hardware)
+            guesses: GuessCounter(besideDeviceKey: path, volume: volume),
+            memory: KeybagMemory(besideDeviceKey: path), hardware: hardware)
     }
 
     /// Whether a chip holds a part of each passcode key.

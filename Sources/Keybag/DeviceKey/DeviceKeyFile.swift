@@ -59,7 +59,8 @@ public enum DeviceKeyFile {
         let volume = VolumeIdentifier(Array(head[16..<32]))
         return DeviceKey(
             volume: volume, secret: try crypto(try contents.slice(keyRange)),
-            guesses: counting ? GuessCounter(besideDeviceKey: path, volume: volume) : nil)
+            guesses: counting ? GuessCounter(besideDeviceKey: path, volume: volume) : nil,
+            memory: counting ? KeybagMemory(besideDeviceKey: path) : nil)
     }
 
     /// Makes a device key and its file, durably. Folders that are missing above it are made with mode 0700.

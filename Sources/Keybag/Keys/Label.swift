@@ -15,6 +15,7 @@ enum Label {
     static let fileKeyB = Array("latchkey file key B".utf8)
 
     static let keybag = Array("latchkey keybag".utf8)
+    static let seenKeybag = Array("latchkey seen keybag".utf8)
     static let deviceSlot = Array("latchkey device slot".utf8)
     static let previousKeys = Array("latchkey previous keys".utf8)
     static let previousDeviceSlot = Array("latchkey previous device slot".utf8)

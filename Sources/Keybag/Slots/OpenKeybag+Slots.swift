@@ -103,7 +103,8 @@ extension OpenKeybag {
         try put(file, opened.bundle, over: current)
     }
 
-    private func put(
+    /// Writes a keybag of the next generation, if none has been written since `current`.
+    func put(
         _ file: KeybagFile, _ bundle: borrowing Bundle, over current: SealedKeybag
     ) throws(Failure) {
         var file = file
@@ -115,6 +116,7 @@ extension OpenKeybag {
             guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
             try storage.replace(sealed, by: changed)
             sealed = changed
+            device.remember(changed.file)
             isOpenToAll.store(changed.file.hasNoPasscode, ordering: .relaxed)
         }
     }

@@ -51,7 +51,7 @@ public struct KeyDestruction: Sendable {
         }
         // Last, and only if the device key is destroyed: otherwise a passcode could be tried without being counted.
         if let deviceKeyPath, deviceKey == .destroyed, !keepingCount {
-            _ = (deviceKeyPath + GuessCounter.suffix).unlink()
+            for suffix in [GuessCounter.suffix, KeybagMemory.suffix] { _ = (deviceKeyPath + suffix).unlink() }
         }
     }
 

@@ -97,6 +97,7 @@ extension OpenKeybag {
             file = present.file
             file.generation = generation
         }
+        file.generation = max(file.generation, device.lowestGeneration.lowest)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
         file.rebind(to: try crypto(try DeviceSlotKeys.wrap(backup.bundle, device)))
@@ -104,6 +105,7 @@ extension OpenKeybag {
         file.slots.insert(try backup.bundle.slot(head, passcode, cost: cost, device, .empty), at: 0)
         let restored = try SealedKeybag(sealing: file, backup.bundle, device)
         try storage.put(restored, over: present)
+        device.remember(restored.file)
         try? device.guesses?.forget()
         let opened = try OpenKeybag(storage: storage, device: device, sealed: restored)
         try opened.learnProof(of: backup.bundle)

@@ -347,6 +347,12 @@ struct Mount: ParsableCommand {
         }
     }
 
+    private func warnOfOlderKeybag() {
+        Standard.error(
+            "latchkey: warning: the keybag of \(vault) is older than one that this machine has seen: the vault is only "
+                + "read, and a passcode or key that was changed since does not unlock it")
+    }
+
     /// Starts a detached daemon, and returns when it has mounted the vault.
     private func detach(
         _ vault: AbsolutePath, at point: AbsolutePath, _ secret: Configuration.Unlock?, _ policy: PolicyInForce
@@ -374,7 +380,9 @@ struct Mount: ParsableCommand {
         let isAutomount = (try? MountTable())?.mount(at: point.path)?.type == "autofs"
         let daemon = try DetachedDaemon(arguments, passcode: secret?.secret, isAutomount: isAutomount)
         do throws(Failure) {
-            StoreRiskOptions.warn(try daemon.waitUntilReady(), of: self.vault)
+            let readiness = try daemon.waitUntilReady()
+            StoreRiskOptions.warn(readiness.warnings ?? [], of: self.vault)
+            if readiness.hasOlderKeybag ?? false { warnOfOlderKeybag() }
         } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }

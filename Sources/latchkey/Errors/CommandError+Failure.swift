@@ -132,6 +132,23 @@ extension CommandError {
             self.init(.damaged, "\(subject.theVault) is damaged: \(reason)")
         case .tampered(let reason):
             self.init(.damaged, "\(subject.theVault) was changed without its keys: \(reason)")
+        case .olderKeybag(let seen):
+            let before: Printable = seen.map { ", on \(Clock.date(Double($0)))" } ?? ""
+            self.init(
+                .damaged,
+                "the keybag of \(name) is older than one that this machine has seen\(before): a passcode or key that was "
+                    + "changed since would open it",
+                try: "latchkey accept --keybag \(argument)   (if you have put it back)",
+                "latchkey accept --keybag --recovery \(argument)   (the same with the recovery key)")
+        case .outdatedCredential(let kind):
+            self.init(
+                .wrongPasscode,
+                "the \(kind.text) opens this older keybag, but was changed or removed since; \(nothing)",
+                try: "the same with --recovery")
+        case .notOlder:
+            self.init(
+                .failed,
+                "the keybag of \(name) is as new as any that this machine has seen: there is nothing to accept")
         case .changedMeanwhile:
             self.init(.failed, "the keybag was changed meanwhile; nothing of this was done", try: "the same again")
         case .otherProof:

@@ -39,6 +39,6 @@ struct DetachedDaemon {
         withExtendedLifetime((pipe, input)) {}
     }
 
-    /// Returns when the vault is mounted, with the daemon's warnings.
-    func waitUntilReady() throws(Failure) -> [String] { try Readiness.wait(on: readiness) }
+    /// Returns when the vault is mounted, with what the daemon says.
+    func waitUntilReady() throws(Failure) -> Readiness { try Readiness.wait(on: readiness) }
 }
