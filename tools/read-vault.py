@@ -1344,6 +1344,18 @@ def parse_device_key(raw: bytes) -> tuple[bytes, bytes]:
     return volume, key
 
 
+def parse_seen_keybag(raw: bytes, volume: bytes, device_key: bytes) -> Optional[tuple[int, list[bytes]]]:
+    """The generation and the slots of the newest keybag that the machine has seen; None if nothing is remembered."""
+    if len(raw) < 80:
+        return None
+    magic, version, count, zero, of, generation, _time = struct.unpack("<8sHHI16sQQ", raw[:48])
+    key = hkdf(device_key, volume, b"latchkey seen keybag", 32)
+    if (magic != b"LKSEENKB" or version != 1 or zero or of != volume or count > 1024
+            or len(raw) != 48 + 16 * count + 32 or not hmac.compare_digest(hmac_sha256(key, raw[:-32]), raw[-32:])):
+        return None
+    return generation, [raw[at:at + 16] for at in range(48, 48 + 16 * count, 16)]
+
+
 def parse_recovery_key(text: str) -> bytes:
     plain = re.sub(r"[-\s]", "", text).upper().translate(str.maketrans("OIL", "011"))
     if len(plain) != 52 or any(character not in CROCKFORD for character in plain):
@@ -1754,6 +1766,17 @@ def arguments() -> argparse.Namespace:
     return parsed
 
 
+def warn_of_older(keybag: Keybag, path: str, device_key: bytes) -> None:
+    try:
+        raw = read_file(os.fsencode(path + ".seen"), 48 + 16 * 1024 + 32)
+    except OSError:
+        return
+    seen = parse_seen_keybag(raw, keybag.volume, device_key)
+    if seen is not None and seen[0] > keybag.generation:
+        print(f"older: the keybag has generation {keybag.generation}, and this machine has seen {seen[0]}",
+              file=sys.stderr)
+
+
 def run(given: argparse.Namespace) -> int:
     credentials, key_volume = Credentials(), None
     if given.device_key:
@@ -1770,6 +1793,8 @@ def run(given: argparse.Namespace) -> int:
         private = load_pem_private_key(read_file(os.fsencode(given.escrow_key), 4096), None)
         credentials.escrow_key = private.private_bytes_raw()
     vault = Vault(os.fsencode(given.vault), credentials, key_volume)
+    if credentials.device_key is not None:
+        warn_of_older(vault.keybag, given.device_key, credentials.device_key)
     if given.command == "verify":
         return 6 if verify_command(vault) else 0
     command = {"ls": list_command, "cat": cat_command, "stat": stat_command}[given.command]

@@ -52,6 +52,31 @@ import Testing
         #expect(failure { _ = try keybag.unlock(recoveryKey: Secret(random: 32)) } == .wrong(.recoveryKey))
     }
 
+    /// What is remembered of a keybag is read and written as in the vectors, and anything else is ignored.
+    @Test func readsAndWritesWhatWasSeen() throws {
+        let vectors = try Vectors("keybag")
+        let folder = try folder(vectors, keybag: vectors.bytes("keybag"))
+        let device = try DeviceKeyFile.load(path: Path(folder.deviceKeyPath))
+        let memory = KeybagMemory(besideDeviceKey: Path(folder.deviceKeyPath))
+        let file = URL(filePath: folder.deviceKeyPath + KeybagMemory.suffix)
+        try Data(vectors.bytes("seen")).write(to: file)
+        let keybag = try open(folder).file
+        let read = memory.read(device)
+        let seen = try #require(read)
+        #expect(seen.generation == keybag.generation && seen.slots == keybag.slotDigests)
+        #expect(seen.time == UInt64(try vectors.number("seenTime")))
+        try FileManager.default.removeItem(at: file)
+        try memory.write(seen, device)
+        #expect(Array(try Data(contentsOf: file)) == (try vectors.bytes("seen")))
+        for ignored in try vectors.all("seenThatIsIgnored") {
+            let why = try ignored.text("why")
+            try Data(ignored.bytes("seen")).write(to: file)
+            let isIgnored = memory.read(device) == nil
+            #expect(isIgnored, "\(why)")
+            _ = try open(folder)
+        }
+    }
+
     @Test func opensWithoutAPasscode() throws {
         let vectors = try Vectors("keybag")
         let keybag = try open(folder(vectors, keybag: vectors.bytes("openKeybag")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from hashlib import sha256
 from typing import Any
 
 from argon2.low_level import Type, hash_secret_raw
@@ -141,6 +142,32 @@ def device_key_file() -> bytes:
     return b"LKDEVKEY" + struct.pack("<H6s", 1, bytes(6)) + V + DEVICE_KEY
 
 
+def seen_keybag(raw: bytes, *, time: int = 1_750_000_100, device_key: bytes = DEVICE_KEY, **odd: Any) -> bytes:
+    """What a machine remembers of a keybag."""
+    slots = [sha256(struct.pack("<H", kind) + value).digest()[:16]
+             for kind, value in fmt.keybag_records(raw[52:-64]) if kind > 4]
+    seen = struct.pack("<8sHHI16sQQ", odd.get("magic", b"LKSEENKB"), odd.get("version", 1),
+                       odd.get("count", len(slots)), odd.get("zero", 0), odd.get("volume", V),
+                       struct.unpack("<Q", raw[44:52])[0], time) + b"".join(slots)
+    return seen + fmt.hmac_sha256(fmt.hkdf(device_key, V, b"latchkey seen keybag", 32), seen)
+
+
+def seen_vectors() -> dict[str, Any]:
+    good = good_keybag()
+    seen = seen_keybag(good)
+    flipped = bytearray(seen)
+    flipped[32] ^= 1
+    return {
+        "seen": seen, "seenTime": 1_750_000_100,
+        "seenThatIsIgnored": [{"why": why, "seen": raw} for why, raw in [
+            ("empty", b""), ("cut short", seen[:-1]), ("a byte too many", seen + b"\0"),
+            ("another generation", bytes(flipped)), ("magic", seen_keybag(good, magic=b"LKSEENKC")),
+            ("version 2", seen_keybag(good, version=2)), ("zero at 12", seen_keybag(good, zero=1)),
+            ("a slot too many", seen_keybag(good, count=6)), ("1025 slots", seen_keybag(good, count=1025)),
+            ("another volume", seen_keybag(good, volume=fixed("another volume", 16))),
+            ("another device key", seen_keybag(good, device_key=fixed("another device key", 32)))]]}
+
+
 def keybag_vectors() -> dict[str, Any]:
     parts, good = keybag_parts(), good_keybag()
     settings, public_b = record(1, parts["settings"]), record(2, PUBLIC_B)
@@ -228,7 +255,7 @@ def keybag_vectors() -> dict[str, Any]:
         "credential": fixed("credential", 80), "securityKeySalt": fixed("security key salt", 32),
         "openKeybag": open_keybag(), "rotatingKeybag": rotating_keybag(), "previousClassKeys": PREVIOUS,
         "backup": backup(), "passphrase": PASSPHRASE,
-        "keybag": good, "deviceKeyFile": device_key_file(),
+        "keybag": good, "deviceKeyFile": device_key_file(), **seen_vectors(),
         "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],
         "refusedAtMount": [
             {"why": "a flipped bit in the settings", "keybag": bytes(flipped)},
