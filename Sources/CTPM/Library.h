@@ -36,6 +36,12 @@
     F(Esys_Create_Async)                                                                                               \
     F(Esys_Load)                                                                                                       \
     F(Esys_Unseal)                                                                                                     \
+    F(Esys_NV_DefineSpace)                                                                                             \
+    F(Esys_NV_DefineSpace_Async)                                                                                       \
+    F(Esys_NV_UndefineSpace)                                                                                           \
+    F(Esys_NV_ReadPublic)                                                                                              \
+    F(Esys_NV_Read)                                                                                                    \
+    F(Esys_NV_Increment)                                                                                               \
     F(Esys_FlushContext)                                                                                               \
     F(Esys_GetCapability)
 
@@ -59,6 +65,9 @@ typedef enum {
     LK_STEP_STORAGE_KEY,
     LK_STEP_LOAD,
     LK_STEP_UNSEAL,
+    /// Makes or removes an index: the owner authorizes it.
+    LK_STEP_DEFINE,
+    LK_STEP_COUNTER,
 } lk_step;
 
 /// The meaning of a response code; LK_TPM_DONE for TSS2_RC_SUCCESS.
@@ -104,6 +113,12 @@ void lk_wipe_response(lk_tpm *tpm);
 /// is unusable afterwards. `storage`, `area` and `private_part` are what the object was loaded with.
 void lk_wipe_auth(lk_tpm *tpm, ESYS_TR object, ESYS_TR session, const lk_storage *storage, const TPM2B_PUBLIC *area,
                   const TPM2B_PRIVATE *private_part);
+
+/// Wipes the authorization value that Esys_NV_DefineSpace keeps in the context.
+void lk_wipe_defined(lk_tpm *tpm, ESYS_TR session, const TPM2B_NV_PUBLIC *area);
+
+/// Wipes the authorization value of a counter, in the object and in the session that authorized its use.
+void lk_wipe_counter(lk_tpm *tpm, ESYS_TR counter, ESYS_TR session);
 
 #endif
 #endif

@@ -28,6 +28,12 @@ lk_tpm_result lk_tpm_meaning(TSS2_RC code, lk_step step) {
             // The last one is the answer for an object that has no policy at all.
             if (error == TPM2_RC_POLICY_FAIL || error == TPM2_RC_PCR_CHANGED || error == TPM2_RC_AUTH_UNAVAILABLE)
                 kind = LK_TPM_PCRS_DIFFER;
+        } else if (step == LK_STEP_DEFINE) {
+            if (is_auth) kind = LK_TPM_OWNER_PASSWORD;
+            if (error == TPM2_RC_NV_SPACE) kind = LK_TPM_NO_ROOM;
+        } else if (step == LK_STEP_COUNTER) {
+            if (is_auth) kind = LK_TPM_WRONG_AUTH;
+            if (error == TPM2_RC_HANDLE || error == TPM2_RC_NV_UNINITIALIZED) kind = LK_TPM_NO_COUNTER;
         } else if (is_auth) {
             // The other steps authorize only the use of the storage key or its hierarchy.
             kind = LK_TPM_NO_STORAGE_KEY;

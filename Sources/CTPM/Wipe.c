@@ -45,4 +45,22 @@ void lk_wipe_auth(lk_tpm *tpm, ESYS_TR object, ESYS_TR session, const lk_storage
     lk_tss2.Esys_TR_SetAuth(tpm->esys, storage->key, NULL);
 }
 
+void lk_wipe_defined(lk_tpm *tpm, ESYS_TR session, const TPM2B_NV_PUBLIC *area) {
+    const ESYS_TR nobody = UINT32_MAX;
+    const TPM2B_AUTH zeros = {0};
+    lk_tss2.Esys_NV_DefineSpace_Async(tpm->esys, nobody, session, ESYS_TR_NONE, ESYS_TR_NONE, &zeros, area);
+}
+
+void lk_wipe_counter(lk_tpm *tpm, ESYS_TR counter, ESYS_TR session) {
+    TPM2B_AUTH filler = {.size = LK_TPM_AUTH_MAX};
+    memset(filler.buffer, 0xff, filler.size);
+    lk_tss2.Esys_TR_SetAuth(tpm->esys, counter, &filler);
+    // The session keeps the value until it is used with another one. For a counter the TPM does not count wrong values,
+    // so it refuses this command without consequences.
+    TPM2B_MAX_NV_BUFFER *data = NULL;
+    if (lk_tss2.Esys_NV_Read(tpm->esys, counter, counter, session, ESYS_TR_NONE, ESYS_TR_NONE, 8, 0, &data) ==
+        TSS2_RC_SUCCESS)
+        lk_tss2.Esys_Free(data);
+}
+
 #endif

@@ -25,6 +25,23 @@ lk_tpm_result lk_tpm_unseal(lk_tpm *tpm, const lk_tpm_sealed *sealed, const lk_t
     return no_library;
 }
 
+lk_tpm_result lk_tpm_counter_make(
+    lk_tpm *tpm, const uint8_t auth[LK_TPM_AUTH_MAX], uint32_t *index, uint64_t *value) {
+    (void)tpm, (void)auth, (void)index, (void)value;
+    return no_library;
+}
+
+lk_tpm_result lk_tpm_counter_increment(
+    lk_tpm *tpm, uint32_t index, const uint8_t auth[LK_TPM_AUTH_MAX], uint32_t steps, uint64_t *value) {
+    (void)tpm, (void)index, (void)auth, (void)steps, (void)value;
+    return no_library;
+}
+
+lk_tpm_result lk_tpm_counter_remove(lk_tpm *tpm, uint32_t index, const uint8_t auth[LK_TPM_AUTH_MAX]) {
+    (void)tpm, (void)index, (void)auth;
+    return no_library;
+}
+
 lk_tpm_result lk_tpm_read_lockout(lk_tpm *tpm, lk_tpm_lockout *lockout) {
     (void)tpm, (void)lockout;
     return no_library;

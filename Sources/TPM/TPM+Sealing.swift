@@ -65,7 +65,7 @@ extension TPM {
 }
 
 extension TPM {
-    private static func requireUseful(_ auth: borrowing Secret) throws(TPMError) {
+    static func requireUseful(_ auth: borrowing Secret) throws(TPMError) {
         try require(1...maximumAuthorizationSize ~= auth.count, "an authorization value has 1 to 32 bytes")
         let bits = auth.withBytes { bytes in
             bytes.byteOffsets.reduce(UInt8(0)) { unsafe $0 | bytes.unsafeLoad(fromByteOffset: $1, as: UInt8.self) }

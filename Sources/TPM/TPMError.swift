@@ -17,6 +17,12 @@ public enum TPMError: Error, Hashable, Sendable, CustomStringConvertible {
     case foreign
     /// The owner hierarchy has a password, and there is no storage root key at 0x81000001 that needs none.
     case noStorageKey
+    /// At the index is no counter, or another one than this program makes: it was removed, or the TPM was cleared.
+    case noCounter
+    /// The TPM has no memory for another counter.
+    case noRoom
+    /// The owner hierarchy has a password, without which no counter is made or removed.
+    case ownerPassword
     /// A sealed secret cannot be decoded.
     case malformed
     /// The caller passed sizes that the TPM does not accept.
@@ -34,6 +40,9 @@ public enum TPMError: Error, Hashable, Sendable, CustomStringConvertible {
         case .pcrsDiffer: "the PCRs differ from those at the sealing"
         case .foreign: "sealed by another TPM, or damaged"
         case .noStorageKey: "the TPM's owner hierarchy has a password, and no storage root key is persistent"
+        case .noCounter: "the TPM has no such counter"
+        case .noRoom: "the TPM has no room for another counter"
+        case .ownerPassword: "the TPM's owner hierarchy has a password"
         case .malformed: "not a sealed secret"
         case .invalidInput(let text): "invalid input: \(text)"
         case .crypto(let error): error.description
@@ -53,6 +62,9 @@ func check(_ result: lk_tpm_result) throws(TPMError) {
     case Int(LK_TPM_PCRS_DIFFER): throw .pcrsDiffer
     case Int(LK_TPM_FOREIGN): throw .foreign
     case Int(LK_TPM_NO_STORAGE_KEY): throw .noStorageKey
+    case Int(LK_TPM_NO_COUNTER): throw .noCounter
+    case Int(LK_TPM_NO_ROOM): throw .noRoom
+    case Int(LK_TPM_OWNER_PASSWORD): throw .ownerPassword
     default: throw .other(result.code)
     }
 }

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// sealing TCTI [CAPTURE]: seals and unseals, with and without all options, and reports where else the secrets can be
-// found then: in its own memory, and in the capture of the traffic with the TPM. Exit status 1 if anywhere.
+// sealing TCTI [CAPTURE]: seals and unseals, with and without all options, counts, and reports where else the secrets
+// can be found then: in its own memory, and in the capture of the traffic with the TPM. Exit status 1 if anywhere.
 
 enum { size = 32 };
 
@@ -109,6 +109,29 @@ static int round_trip(lk_tpm *tpm, int with_auth, uint32_t pcrs, const char *cap
     return found;
 }
 
+static int count_up(lk_tpm *tpm, const char *capture) {
+    uint8_t *auth = lk_secure_allocate(size);
+    lk_random(auth, size);
+    pattern wanted = pattern_of("a counter's authorization value", auth);
+    if (find_in_memory(&wanted) != 2) exit(2);
+
+    uint32_t index;
+    uint64_t made, value;
+    demand("make", lk_tpm_counter_make(tpm, auth, &index, &made), LK_TPM_DONE);
+    int found = find_in_memory(&wanted) - 2;
+    demand("increment", lk_tpm_counter_increment(tpm, index, auth, 2, &value), LK_TPM_DONE);
+    if (value != made + 2) exit(2);
+    found += find_in_memory(&wanted) - 2;
+    auth[0] ^= 1;
+    demand("increment", lk_tpm_counter_increment(tpm, index, auth, 1, &value), LK_TPM_WRONG_AUTH);
+    auth[0] ^= 1;
+    demand("remove", lk_tpm_counter_remove(tpm, index, auth), LK_TPM_DONE);
+    lk_secure_release(auth, size);
+    found += find_in_memory(&wanted);
+    if (capture != NULL) found += find_in_file(&wanted, capture);
+    return found;
+}
+
 int main(int count, char **words) {
     if (count < 2 || lk_secure_heap_start(4 << 20) != LK_HEAP_LOCKED) return 2;
     // The lines that are read and written lie in memory to which the patterns were never copied.
@@ -118,6 +141,7 @@ int main(int count, char **words) {
     int found = 0;
     for (int way = 0; way < 4; way++)
         found += round_trip(tpm, way & 1, way & 2 ? 0x85 : 0, count > 2 ? words[2] : NULL);
+    found += count_up(tpm, count > 2 ? words[2] : NULL);
     lk_tpm_close(tpm);
     return found == 0 ? 0 : 1;
 }

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Sealing in a TPM 2.0 through tpm2-tss's ESAPI, which is loaded on first use: the program runs without it. If the
-// headers were missing at build time, every call returns LK_TPM_NO_LIBRARY.
+// Sealing and counting in a TPM 2.0 through tpm2-tss's ESAPI, which is loaded on first use: the program runs without
+// it. If the headers were missing at build time, every call returns LK_TPM_NO_LIBRARY.
 
 /// The result of a call.
 enum {
@@ -23,6 +23,12 @@ enum {
     /// No storage key: the owner hierarchy has a password, and at 0x81000001 there is no SRK without one.
     LK_TPM_NO_STORAGE_KEY = 7,
     LK_TPM_OTHER = 8,
+    /// At the index is no counter that lk_tpm_counter_make has made.
+    LK_TPM_NO_COUNTER = 9,
+    /// The TPM's memory is full.
+    LK_TPM_NO_ROOM = 10,
+    /// The owner hierarchy has a password.
+    LK_TPM_OWNER_PASSWORD = 11,
 };
 
 typedef struct {
@@ -72,6 +78,19 @@ lk_tpm_result lk_tpm_seal(lk_tpm *tpm, const void *secret, size_t count, const l
 /// Writes at most 128 bytes to `secret`, and nothing on failure. Part 3, TPM2_Load and TPM2_Unseal.
 lk_tpm_result lk_tpm_unseal(lk_tpm *tpm, const lk_tpm_sealed *sealed, const lk_tpm_access *access,
                             uint8_t secret[LK_TPM_SECRET_MAX], size_t *count);
+
+/// Makes a counter in the TPM's own memory, at a random index in the owner's range. It only grows, and starts at any
+/// value. Part 1, 37.2; part 3, TPM2_NV_DefineSpace.
+lk_tpm_result lk_tpm_counter_make(
+    lk_tpm *tpm, const uint8_t auth[LK_TPM_AUTH_MAX], uint32_t *index, uint64_t *value);
+
+/// Increments it any number of times, also 0, and reads it. An error may come after some of the steps. Traffic with the
+/// TPM that is replayed or changed is refused on both sides. Part 3, TPM2_NV_Increment and TPM2_NV_Read.
+lk_tpm_result lk_tpm_counter_increment(
+    lk_tpm *tpm, uint32_t index, const uint8_t auth[LK_TPM_AUTH_MAX], uint32_t steps, uint64_t *value);
+
+/// Removes it, if the value is right. Part 3, TPM2_NV_UndefineSpace.
+lk_tpm_result lk_tpm_counter_remove(lk_tpm *tpm, uint32_t index, const uint8_t auth[LK_TPM_AUTH_MAX]);
 
 /// The state of the dictionary attack protection. Part 1, 19.8.
 typedef struct {
