@@ -3,6 +3,7 @@ import Foundation
 import Posix
 import TestSecrets
 import TestStores
+import Synchronization
 import Testing
 
 @testable import Keybag
@@ -35,6 +36,21 @@ import Testing
         #expect(destruction.failure == nil && !FileManager.default.fileExists(atPath: keybag))
         let kept = try Data(contentsOf: URL(filePath: keybag + ".kept"))
         #expect(kept == (isSpared ? before : Data(count: before.count)))
+    }
+
+    /// The chip's counter goes with the device key, and stays with it.
+    @Test(arguments: ["erase", "guesses", "keybag alone"]) func theCounterOfTheDeviceKey(by way: String) throws {
+        let vault = try Vault()
+        let path = Path(vault.folder.deviceKeyPath)
+        let counter = CounterDouble()
+        let key = try DeviceKeyFile.load(path: path).copy(besides: path, hardware: nil, counter: counter)
+        let open = try OpenKeybag.open(in: vault.folder.store(), deviceKey: key)
+        switch way {
+        case "erase": _ = open.destroy(deviceKeyPath: path)
+        case "guesses": _ = open.destroyAfterGuesses(deviceKeyPath: path)
+        default: _ = open.destroy(deviceKeyPath: nil)
+        }
+        #expect(counter.isRemoved.load(ordering: .relaxed) == (way != "keybag alone"))
     }
 
     /// A flush follows each overwrite and precedes the unlink: otherwise the zeros may never reach the disk. The last
@@ -79,4 +95,14 @@ import Testing
         #expect(failure { _ = try keybag.finishRotation() } == .erased(reason: nil))
         #expect(try vault.folder.files.keys.sorted() == ["lk.erased"])
     }
+}
+
+/// Knows whether it was removed.
+private final class CounterDouble: GenerationCounter {
+    let isRemoved = Atomic(false)
+
+    func lowest() -> UInt64 { 0 }
+    func raise(to generation: UInt64) {}
+    func restart(at generation: UInt64) {}
+    func remove() { isRemoved.store(true, ordering: .relaxed) }
 }

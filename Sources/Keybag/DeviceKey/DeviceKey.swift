@@ -13,6 +13,8 @@ public struct DeviceKey: ~Copyable, Sendable {
     let memory: KeybagMemory?
     /// Holds a part of each passcode key; nil if the device key is stored in a file.
     let hardware: (any PasscodeGuard)?
+    /// Knows the lowest generation that the keybag may have; nil if no chip counts generations for this key.
+    public let counter: (any GenerationCounter)?
 
     /// Generates a new device key.
     public init(generatedFor volume: VolumeIdentifier) throws(CryptoError) {
@@ -22,7 +24,8 @@ public struct DeviceKey: ~Copyable, Sendable {
     /// - Parameter secret: 32 bytes.
     init(
         volume: VolumeIdentifier, secret: consuming Secret, guesses: GuessCounter? = nil,
-        memory: KeybagMemory? = nil, hardware: (any PasscodeGuard)? = nil
+        memory: KeybagMemory? = nil, hardware: (any PasscodeGuard)? = nil,
+        counter: (any GenerationCounter)? = nil
     ) {
         precondition(secret.count == 32)
         self.volume = volume
@@ -30,6 +33,7 @@ public struct DeviceKey: ~Copyable, Sendable {
         self.guesses = guesses
         self.memory = memory
         self.hardware = hardware
+        self.counter = counter
     }
 
     /// A device key that a chip has released.
@@ -39,19 +43,22 @@ public struct DeviceKey: ~Copyable, Sendable {
     ///   - path: the file that holds the sealed key; wrong passcodes are counted in a file beside it.
     ///   - hardware: the chip that released it.
     public init(
-        volume: VolumeIdentifier, released secret: consuming Secret, from path: Path, hardware: any PasscodeGuard
+        volume: VolumeIdentifier, released secret: consuming Secret, from path: Path, hardware: any PasscodeGuard,
+        counter: (any GenerationCounter)? = nil
     ) {
         self.init(
             volume: volume, secret: secret, guesses: GuessCounter(besideDeviceKey: path, volume: volume),
-            memory: KeybagMemory(besideDeviceKey: path), hardware: hardware)
+            memory: KeybagMemory(besideDeviceKey: path), hardware: hardware, counter: counter)
     }
 
     /// The same key with another chip, or without one.
-    public func copy(besides path: Path, hardware: (any PasscodeGuard)?) throws(Failure) -> DeviceKey {
+    public func copy(
+        besides path: Path, hardware: (any PasscodeGuard)?, counter: (any GenerationCounter)? = nil
+    ) throws(Failure) -> DeviceKey {
         DeviceKey(
             volume: volume, secret: try crypto(try secret.copy()),
             guesses: GuessCounter(besideDeviceKey: path, volume: volume),
-            memory: KeybagMemory(besideDeviceKey: path), hardware: hardware)
+            memory: KeybagMemory(besideDeviceKey: path), hardware: hardware, counter: counter)
     }
 
     /// Whether a chip holds a part of each passcode key.
@@ -84,6 +91,15 @@ public struct DeviceKey: ~Copyable, Sendable {
     /// What the chip requires before it releases its part of a passcode key.
     func authorization(_ passcodeKey: borrowing Secret) throws(CryptoError) -> Secret {
         try .derived(from: passcodeKey, salt: volume.bytes, info: Label.chipAuthorization)
+    }
+
+    /// What the chip requires before it reads, increments or removes the counter of generations.
+    ///
+    /// - Parameter secret: the device key, 32 bytes.
+    public static func counterAuthorization(
+        of secret: borrowing Secret, volume: VolumeIdentifier
+    ) throws(CryptoError) -> Secret {
+        try .derived(from: secret, salt: volume.bytes, info: Label.chipCounter)
     }
 
     /// Combines a passcode key with the chip's part of it.

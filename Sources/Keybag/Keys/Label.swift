@@ -28,6 +28,7 @@ enum Label {
     static let backupKey = Array("latchkey backup key".utf8)
     static let chip = Array("latchkey tpm".utf8)
     static let chipAuthorization = Array("latchkey tpm authorization".utf8)
+    static let chipCounter = Array("latchkey tpm counter".utf8)
     static let guess = Array("latchkey guess".utf8)
     static let vaultProof = Array("latchkey vault proof".utf8)
     static let argon2Salt = Array("argon2 salt".utf8)

@@ -30,13 +30,14 @@ public struct KeyDestruction: Sendable {
     ///
     /// - Parameters:
     ///   - deviceKeyPath: the file of the device key; nil if its location is unknown.
+    ///   - counter: that of the device key, which is removed with it.
     ///   - volume: the vault that the device key must belong to; nil if the keybag cannot be read any more.
     ///   - keepingCount: keeps the count of wrong passcodes.
     ///   - sparingLinks: only removes a keybag that has other names, and writes nothing over it: another name may be
     ///     the keybag of a copy of the vault.
     public init(
-        deviceKeyPath: Path?, volume: VolumeIdentifier?, keybagIn store: any Store, keepingCount: Bool = false,
-        sparingLinks: Bool = true
+        deviceKeyPath: Path?, counter: (any GenerationCounter)? = nil, volume: VolumeIdentifier?,
+        keybagIn store: any Store, keepingCount: Bool = false, sparingLinks: Bool = true
     ) {
         if let deviceKeyPath {
             deviceKey = destroyDeviceKey(deviceKeyPath, volume)
@@ -53,6 +54,8 @@ public struct KeyDestruction: Sendable {
         if let deviceKeyPath, deviceKey == .destroyed, !keepingCount {
             for suffix in [GuessCounter.suffix, KeybagMemory.suffix] { _ = (deviceKeyPath + suffix).unlink() }
         }
+        // A chip takes its time, so the keys do not wait for it.
+        if deviceKey == .destroyed { counter?.remove() }
     }
 
     /// Throws unless the file is this vault's device key, or does not exist.
@@ -194,8 +197,8 @@ extension OpenKeybag {
         sealed.withLock { _ in
             isDestroyed.store(true, ordering: .relaxed)
             return KeyDestruction(
-                deviceKeyPath: deviceKeyPath, volume: volume, keybagIn: storage.store, keepingCount: keepingCount,
-                sparingLinks: sparingLinks)
+                deviceKeyPath: deviceKeyPath, counter: device.counter, volume: volume, keybagIn: storage.store,
+                keepingCount: keepingCount, sparingLinks: sparingLinks)
         }
     }
 }
