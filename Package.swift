@@ -224,6 +224,12 @@ let package = Package(
             [
                 "Crypto", "Failure", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "TestSupport",
             ]),
+        tests(
+            "DeviceKeysTests",
+            [
+                "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Posix", "SoftTPM", "TPM", "TestSecrets",
+                "TestSupport",
+            ]),
         tests("StrengthTests", ["Strength", "Crypto", "TestSecrets"]),
         tests("TOMLTests", ["TOML"]),
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),

@@ -1,18 +1,23 @@
 import Crypto
 public import Failure
 public import Format
-import Glibc
 public import Keybag
 public import Posix
 import TPM
 
 /// The device keys of this machine: in a plain file, or in a file that the TPM has sealed.
+///
+/// A sealed key has a counter in the TPM, which knows the lowest generation of its keybag. Only a file of an earlier
+/// version has none, or one whose TPM could not make any.
 public enum DeviceKeyLocation {
+    /// The way to this machine's TPM, in tpm2-tss's notation: LATCHKEY_TCTI; nil for the first way that works.
+    public static var tcti: String? { DeviceKeyFile.variable("LATCHKEY_TCTI") }
+
     /// How the key at `path` is kept.
     ///
     /// - Throws: `deviceKeyMissing`, `notADeviceKey`, `io`.
     public static func kind(at path: Path) throws(Failure) -> DeviceKeyKind {
-        if let sealed = try sealed(at: path) { return .tpm2(sealed.pcrs) }
+        if let sealed = try SealedDeviceKey.read(path) { return .tpm2(sealed.pcrs) }
         _ = try DeviceKeyFile.load(path: path, counting: false)
         return .software
     }
@@ -21,80 +26,89 @@ public enum DeviceKeyLocation {
     /// file.
     ///
     /// - Throws: `deviceKeyMissing`, `notADeviceKey`, `io`; `hardware` if the TPM does not release it.
-    public static func load(path: Path) throws(Failure) -> DeviceKey {
-        guard let file = try sealed(at: path) else { return try DeviceKeyFile.load(path: path) }
-        let secret: Secret
-        do throws(TPMError) { secret = try TPM.ofThisMachine().unseal(file.sealed, pcrs: file.pcrs) } catch {
-            throw Failure(error)
+    public static func load(path: Path, tcti: String? = tcti) throws(Failure) -> DeviceKey {
+        guard let file = try SealedDeviceKey.read(path) else { return try DeviceKeyFile.load(path: path) }
+        let released = try file.release(path: path, tcti: tcti)
+        var counter: TPMCounter?
+        if let place = released.counter {
+            let authorization = try TPMCounter.authorization(of: released.key, file.volume)
+            counter = TPMCounter(place, authorization: authorization, path: path, volume: file.volume, tcti: tcti)
         }
-        guard secret.count == 32 else { throw .notADeviceKey(path: path) }
-        return DeviceKey(volume: file.volume, released: secret, from: path, hardware: TPMGuard())
+        return DeviceKey(
+            volume: file.volume, released: released.key, from: path, hardware: TPMGuard(tcti: tcti), counter: counter)
     }
 
     /// Makes a key for a vault, durably. Never overwrites a file.
     ///
     /// - Throws: `io(EEXIST)`, `hardware`.
     public static func create(
-        _ kind: DeviceKeyKind, path: Path, volume: VolumeIdentifier
+        _ kind: DeviceKeyKind, path: Path, volume: VolumeIdentifier, tcti: String? = tcti
     ) throws(Failure) -> DeviceKey {
         guard case .tpm2(let pcrs) = kind else { return try DeviceKeyFile.create(path: path, volume: volume) }
-        let secret = try random()
-        try DeviceKeyFile.create(sealed: seal(secret, volume, pcrs).encoded, path: path, volume: volume)
-        return DeviceKey(volume: volume, released: secret, from: path, hardware: TPMGuard())
+        let secret: Secret
+        do { secret = try Secret(random: ReleasedDeviceKey.keyByteCount) } catch { throw .crypto(error) }
+        let counter = try TPMCounter.make(for: secret, at: 1, path: path, volume: volume, tcti: tcti)
+        do throws(Failure) {
+            let file = try SealedDeviceKey(sealing: secret, counter?.sealed, volume: volume, pcrs: pcrs, tcti: tcti)
+            try DeviceKeyFile.create(sealed: file.encoded, path: path, volume: volume)
+        } catch {
+            counter?.remove()
+            throw error
+        }
+        return DeviceKey(
+            volume: volume, released: secret, from: path, hardware: TPMGuard(tcti: tcti), counter: counter)
     }
 
-    /// Changes how the key at `path` is kept: in a plain file, or sealed with the present PCR values.
+    /// Changes how the key at `path` is kept: in a plain file, or sealed with the present PCR values and with a new
+    /// counter. `load` returns the key with that.
     ///
-    /// - Parameter key: the key that `load` returned.
+    /// - Parameters:
+    ///   - key: the key that `load` returned.
+    ///   - generation: the lowest that the keybag may have from then on.
     public static func keep(
-        _ key: borrowing DeviceKey, at path: Path, as kind: DeviceKeyKind
+        _ key: borrowing DeviceKey, at path: Path, as kind: DeviceKeyKind, generation: UInt64 = 1,
+        tcti: String? = tcti
     ) throws(Failure) {
-        guard case .tpm2(let pcrs) = kind else { return try DeviceKeyFile.replace(path: path, by: key) }
-        let volume = key.volume
-        let sealed = try key.withSecret { (secret) throws(Failure) in try seal(secret, volume, pcrs) }
-        try DeviceKeyFile.replace(path: path, bySealed: sealed.encoded)
+        if case .tpm2(let pcrs) = kind {
+            let volume = key.volume
+            try key.withSecret { (secret) throws(Failure) in
+                let counter = try TPMCounter.make(for: secret, at: generation, path: path, volume: volume, tcti: tcti)
+                try seal(secret, counter, volume, pcrs, replacing: path, tcti)
+            }
+        } else {
+            try DeviceKeyFile.replace(path: path, by: key)
+        }
+        // Only now: until the new file is durable, the old one may come back.
+        key.counter?.remove()
+    }
+
+    private static func seal(
+        _ secret: borrowing Secret, _ counter: TPMCounter?, _ volume: VolumeIdentifier, _ pcrs: PCRSelection,
+        replacing path: Path, _ tcti: String?
+    ) throws(Failure) {
+        var file: SealedDeviceKey?
+        do throws(Failure) {
+            let sealed = try SealedDeviceKey(sealing: secret, counter?.sealed, volume: volume, pcrs: pcrs, tcti: tcti)
+            file = sealed
+            try DeviceKeyFile.replace(path: path, bySealed: sealed.encoded)
+        } catch {
+            // The failure may have come after the file was replaced.
+            if file == nil || (try? SealedDeviceKey.read(path)) != file { counter?.remove() }
+            throw error
+        }
     }
 
     /// The same key, for use as if it were kept in this way.
     public static func key(
         _ key: borrowing DeviceKey, at path: Path, as kind: DeviceKeyKind
     ) throws(Failure) -> DeviceKey {
-        try key.copy(besides: path, hardware: kind == .software ? nil : TPMGuard())
+        kind == .software
+            ? try key.copy(besides: path, hardware: nil)
+            : try key.copy(besides: path, hardware: TPMGuard(), counter: key.counter)
     }
 
-    static func random() throws(Failure) -> Secret {
-        do { return try Secret(random: 32) } catch { throw .crypto(error) }
-    }
-
-    static func seal(
-        _ secret: borrowing Secret, _ volume: VolumeIdentifier, _ pcrs: PCRSelection
-    ) throws(Failure) -> SealedDeviceKey {
-        do throws(TPMError) {
-            return SealedDeviceKey(
-                volume: volume, pcrs: pcrs, sealed: try TPM.ofThisMachine().seal(secret, pcrs: pcrs))
-        } catch { throw Failure(error) }
-    }
-
-    /// The contents of the file at `path` if the TPM has sealed it; nil for a file of another kind.
-    private static func sealed(at path: Path) throws(Failure) -> SealedDeviceKey? {
-        let bytes: [UInt8]
-        do throws(Errno) {
-            let file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)
-            var head = [UInt8](repeating: 0, count: SealedDeviceKey.magic.count)
-            guard try read(file, into: &head) == head.count, head == SealedDeviceKey.magic else { return nil }
-            var contents = [UInt8](repeating: 0, count: SealedDeviceKey.largest + 1)
-            let count = try read(file, into: &contents)
-            bytes = Array(contents.prefix(count))
-        } catch .ENOENT {
-            throw .deviceKeyMissing(path: path)
-        } catch { throw .io(error, doing: "reading the device key file \(path)") }
-        guard let sealed = SealedDeviceKey(decoding: bytes) else { throw .notADeviceKey(path: path) }
-        return sealed
-    }
-
-    private static func read(_ file: borrowing Descriptor, into bytes: inout [UInt8]) throws(Errno) -> Int {
-        var elements = bytes.mutableSpan
-        var span = unsafe elements.mutableBytes
-        return try file.read(into: &span, at: 0)
+    /// The counter of the key at `path`; nil if there is none, or if the TPM does not release the key now.
+    public static func counter(at path: Path) -> (any GenerationCounter)? {
+        do { return try load(path: path).counter } catch { return nil }
     }
 }

@@ -62,7 +62,8 @@ public struct RecoveredDeviceKey: Hashable, Sendable {
             let key = try DeviceKeyLocation.load(path: path)
             guard before.name != kind.name else { return Made(key: key, movedAside: nil) }
             try DeviceKeyLocation.keep(key, at: path, as: kind)
-            return Made(key: try DeviceKeyLocation.key(key, at: path, as: kind), movedAside: nil)
+            // Loaded anew, since a counter may belong to it now.
+            return Made(key: try DeviceKeyLocation.load(path: path), movedAside: nil)
         }
     }
 

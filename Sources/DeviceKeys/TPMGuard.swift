@@ -7,8 +7,10 @@ import TPM
 ///
 /// Each call makes a connection: without a resource manager, an open one would lock out all other programs.
 struct TPMGuard: PasscodeGuard {
+    var tcti = DeviceKeyLocation.tcti
+
     func seal(_ secret: borrowing Secret, authorization: borrowing Secret) throws(Failure) -> [UInt8] {
-        do throws(TPMError) { return try TPM.ofThisMachine().seal(secret, auth: authorization).encoded } catch {
+        do throws(TPMError) { return try TPM(tcti: tcti).seal(secret, auth: authorization).encoded } catch {
             throw Failure(error)
         }
     }
@@ -16,24 +18,24 @@ struct TPMGuard: PasscodeGuard {
     func unseal(_ sealed: [UInt8], authorization: borrowing Secret) throws(Failure) -> Secret? {
         do throws(TPMError) {
             let blob = try SealedSecret(decoding: sealed)
-            return try TPM.ofThisMachine().unseal(blob, auth: authorization)
+            return try TPM(tcti: tcti).unseal(blob, auth: authorization)
         } catch .wrongAuthorization {
             return nil
         } catch .lockedOut {
-            throw .tooManyGuesses(seconds: Int(clamping: Self.recovery))
+            throw .tooManyGuesses(seconds: Int(clamping: recovery))
         } catch { throw Failure(error) }
     }
 
     /// Seconds until the TPM forgets one wrong passcode.
-    private static var recovery: UInt64 {
-        let seconds = try? TPM.ofThisMachine().lockout.recoverySeconds
+    private var recovery: UInt64 {
+        let seconds = try? TPM(tcti: tcti).lockout.recoverySeconds
         return UInt64(max(seconds ?? 0, 1))
     }
 }
 
 extension TPM {
     /// Connects as LATCHKEY_TCTI says, in tpm2-tss's notation, or else by the first way that works.
-    static func ofThisMachine() throws(TPMError) -> TPM { try TPM(tcti: DeviceKeyFile.variable("LATCHKEY_TCTI")) }
+    static func ofThisMachine() throws(TPMError) -> TPM { try TPM(tcti: DeviceKeyLocation.tcti) }
 }
 
 extension Failure {

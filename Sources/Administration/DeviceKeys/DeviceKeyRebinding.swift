@@ -36,7 +36,7 @@ public struct DeviceKeyRebinding: ~Copyable {
     /// Changes it. If `needsPasscode`, the passcodes do not open the vault after that.
     public func run() throws(Failure) {
         defer { withExtendedLifetime(folder) {} }
-        try DeviceKeyLocation.keep(key, at: kept.path, as: kind)
+        try DeviceKeyLocation.keep(key, at: kept.path, as: kind, generation: keybag.file.generation)
     }
 
     /// Throws unless the passcode opens the vault, so that a mistake changes nothing.
@@ -54,7 +54,9 @@ public struct DeviceKeyRebinding: ~Copyable {
             let plain = try DeviceKeyLocation.key(key, at: kept.path, as: .software)
             added = try keybag.addSlot(for: plain, opening: credential, allowingWeak: allowingWeak)
         }
-        do throws(Failure) { try DeviceKeyLocation.keep(key, at: kept.path, as: kind) } catch {
+        do throws(Failure) {
+            try DeviceKeyLocation.keep(key, at: kept.path, as: kind, generation: keybag.file.generation)
+        } catch {
             // Only if the file did not change: the failure may have come after that.
             if let added, (try? DeviceKeyLocation.kind(at: kept.path)) == kept.kind {
                 try? keybag.removeSlot(added, opening: credential)

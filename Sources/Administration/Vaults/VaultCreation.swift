@@ -99,11 +99,13 @@ public struct VaultCreation: Sendable {
             return try handingOut { () throws(Failure) in
                 let first = try Credential(kind, reading: secret)
                 let deviceKey = try makeDeviceKey()
+                let counter = deviceKey.counter
                 do throws(Failure) {
                     return try make(deviceKey, first, recoveryKey)
                 } catch {
                     _ = deviceKeyPath.unlink()
                     _ = (deviceKeyPath + ".tries").unlink()
+                    counter?.remove()
                     throw error
                 }
             }

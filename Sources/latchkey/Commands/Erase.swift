@@ -1,6 +1,7 @@
 import Administration
 import ArgumentParser
 import Control
+import DeviceKeys
 import Failure
 import Format
 import Glibc
@@ -108,7 +109,10 @@ struct Erase: ParsableCommand {
             let removed = files ? try Self.folder(vault, of: nil) : nil
             try confirm(vault.path)
             let links = Self.links(ofKeybagIn: vault)
-            let destruction = KeyDestruction(deviceKeyPath: path, volume: volume, keybagIn: folder.store)
+            // Found now: what is destroyed does not say which counter belongs to it.
+            let counter = path.flatMap { DeviceKeyLocation.counter(at: $0) }
+            let destruction = KeyDestruction(
+                deviceKeyPath: path, counter: counter, volume: volume, keybagIn: folder.store)
             try check(destruction, of: vault, path)
             try end(vault, destruction.deviceKey, path, links: links, removed)
         case .orphan(let entry):
@@ -151,7 +155,8 @@ struct Erase: ParsableCommand {
         try refuseIfShared(vault, owner, path)
         let removed = files ? try Self.folder(vault, of: nil) : nil
         try confirm(vault.path)
-        let destruction = KeyDestruction(deviceKeyPath: path, volume: owner, keybagIn: folder.store)
+        let destruction = KeyDestruction(
+            deviceKeyPath: path, counter: DeviceKeyLocation.counter(at: path), volume: owner, keybagIn: folder.store)
         try check(destruction, of: vault, path)
         try end(vault, destruction.deviceKey, path, links: 1, removed)
         return true

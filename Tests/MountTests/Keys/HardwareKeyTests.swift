@@ -286,12 +286,42 @@ extension MountTests {
             #expect(try !vault.latchkey(none).succeeded().text.contains("PCRs"))
         }
 
-        /// Erased: the TPM has nothing to release.
-        @Test func erased() throws {
+        /// Erased, mounted or not: the TPM has nothing to release, and counts nothing any more.
+        @Test(arguments: [false, true]) func erased(isMounted: Bool) throws {
             let vault = try made()
             let file = try vault.deviceKeyFile()
-            try vault.latchkey(["erase", "--yes", vault.path]).succeeded()
+            #expect(try tpm.definedIndices().count == 1)
+            let point = try vault.folder.makeFolder("point")
+            if isMounted { try vault.latchkey(["mount", vault.path, point]).succeeded() }
+            try vault.latchkey(["erase", "--yes", isMounted ? point : vault.path]).succeeded()
             #expect(!Disk.exists(file) && !Disk.exists(vault.keybag))
+            #expect(try tpm.definedIndices().isEmpty)
+        }
+
+        /// The same after an erasure that was interrupted before the device key.
+        @Test func erasedAtLast() throws {
+            let vault = try made()
+            let file = try vault.deviceKeyFile()
+            try vault.latchkey(["erase", "--yes", "--keep-device-key", vault.path]).succeeded()
+            #expect(Disk.exists(file))
+            #expect(try tpm.definedIndices().count == 1)
+            try vault.latchkey(["erase", "--yes", "--device-key", file, vault.path]).succeeded()
+            #expect(!Disk.exists(file))
+            #expect(try tpm.definedIndices().isEmpty)
+        }
+
+        /// Nor does the TPM count for a vault that could not be made.
+        @Test func madeInVain() throws {
+            let folder = try TemporaryFolder()
+            let vault = try folder.makeFolder("vault")
+            _ = try folder.write("here", to: "here.key")
+            let outcome = try attempt(
+                Built.latchkey, ["init", "--device-key", "tpm2", "--no-passcode", vault],
+                environment: Environment.plain.merging([
+                    "LATCHKEY_TCTI": tpm.tcti, "XDG_STATE_HOME": folder.path("here.key"),
+                ]) { $1 })
+            #expect(outcome.status != 0, "\(outcome)")
+            #expect(try tpm.definedIndices().isEmpty)
         }
     }
 }
