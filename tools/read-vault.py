@@ -1344,16 +1344,20 @@ def parse_device_key(raw: bytes) -> tuple[bytes, bytes]:
     return volume, key
 
 
-def parse_seen_keybag(raw: bytes, volume: bytes, device_key: bytes) -> Optional[tuple[int, list[bytes]]]:
-    """The generation and the slots of the newest keybag that the machine has seen; None if nothing is remembered."""
+def parse_seen_keybag(raw: bytes, volume: bytes, device_key: bytes) -> Optional[Keybag]:
+    """The newest keybag that the machine has seen; None if nothing is remembered."""
     if len(raw) < 80:
         return None
-    magic, version, count, zero, of, generation, _time = struct.unpack("<8sHHI16sQQ", raw[:48])
+    magic, version, zero, size, of, _time, end = struct.unpack("<8sHHI16sQQ", raw[:48])
     key = hkdf(device_key, volume, b"latchkey seen keybag", 32)
-    if (magic != b"LKSEENKB" or version != 1 or zero or of != volume or count > 1024
-            or len(raw) != 48 + 16 * count + 32 or not hmac.compare_digest(hmac_sha256(key, raw[:-32]), raw[-32:])):
+    if (magic != b"LKSEENKB" or version != 1 or zero or end or of != volume or len(raw) != 48 + size + 32
+            or not hmac.compare_digest(hmac_sha256(key, raw[:-32]), raw[-32:])):
         return None
-    return generation, [raw[at:at + 16] for at in range(48, 48 + 16 * count, 16)]
+    try:
+        keybag = parse_keybag(raw[48:-32])
+    except Refused:
+        return None
+    return keybag if keybag.volume == volume else None
 
 
 def parse_recovery_key(text: str) -> bytes:
@@ -1768,13 +1772,15 @@ def arguments() -> argparse.Namespace:
 
 def warn_of_older(keybag: Keybag, path: str, device_key: bytes) -> None:
     try:
-        raw = read_file(os.fsencode(path + ".seen"), 48 + 16 * 1024 + 32)
+        raw = read_file(os.fsencode(path + ".seen"), 48 + 65_536 + 32)
     except OSError:
         return
     seen = parse_seen_keybag(raw, keybag.volume, device_key)
-    if seen is not None and seen[0] > keybag.generation:
-        print(f"older: the keybag has generation {keybag.generation}, and this machine has seen {seen[0]}",
-              file=sys.stderr)
+    if seen is None or seen.raw == keybag.raw or seen.generation < keybag.generation:
+        return
+    kind = "conflict" if seen.generation == keybag.generation else "older"
+    print(f"{kind}: the keybag has generation {keybag.generation}, and this machine has seen {seen.generation}",
+          file=sys.stderr)
 
 
 def run(given: argparse.Namespace) -> int:

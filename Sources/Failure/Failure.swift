@@ -69,12 +69,14 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case damaged(reason: String)
     /// Well-formed, but changed without the keys; `reason` says what does not match, and which files to distrust.
     case tampered(reason: String)
-    /// The keybag is older than one that this machine has seen. `seen`: when it saw that one first, in seconds since
-    /// 1970, if that is known.
-    case olderKeybag(seen: UInt64?)
-    /// The credential opens the older keybag, but the newest one that this machine has seen had no such slot: it was
-    /// changed or removed since.
+    /// The keybag is older than one that this machine has seen; or, in a conflict, another one of the same generation.
+    /// `seen`: when it saw that one first, in seconds since 1970, if that is known.
+    case olderKeybag(seen: UInt64?, isConflict: Bool)
+    /// The keybag is older than one that this machine has seen, and has other keys: what opened it on this machine does
+    /// not count any more. Nothing was tried.
     case outdatedCredential(kind: SecretKind)
+    /// The newest keybag cannot take the place of the older one: it has other keys, or is not known.
+    case beforeRotation
     /// The keybag is as new as any that this machine has seen: there is nothing to accept.
     case notOlder
     /// Another process has changed the keybag since it was read: this change was not made.

@@ -3,30 +3,36 @@ import Format
 public import Store
 
 extension OpenKeybag {
-    /// Makes an older keybag the newest one: its owner has put it back on purpose. It gets a generation above the one
-    /// that this machine has seen, so other machines that have seen that one accept it as well.
+    /// Puts the newest keybag that this machine has seen in the place of an older one: the owner has restored the vault
+    /// from a copy. What was changed or removed since that copy stays so.
     ///
-    /// - Parameter credential: opens the older keybag, and is still in force.
-    /// - Throws: `notOlder`, `outdatedCredential`; what `open` and `unlock` do. Then nothing has changed.
+    /// In a conflict it gets the next generation, so that the other machine takes it too.
+    ///
+    /// - Parameter credential: opens the newest keybag. An attacker who has put back the older one knows a passcode
+    ///   from that time at best.
+    /// - Throws: `notOlder`; `beforeRotation` if the newest keybag does not open the vault's files, or is not known;
+    ///   what `open` and `unlock` do. Then nothing has changed.
     public static func acceptOlder(
         in store: any Store, deviceKey: consuming DeviceKey, by credential: borrowing Credential
     ) throws(Failure) {
-        let keybag = try open(in: store, deviceKey: deviceKey, readOnly: false, acceptingOlder: true)
-        guard keybag.isOlder else { throw .notOlder }
-        let current = keybag.sealed.withLock { $0 }
-        let opened = try keybag.openSlot(of: current, credential)
-        var file = current.file
-        file.generation = keybag.device.lowestGeneration.lowest
-        try keybag.put(file, opened.bundle, over: current)
-    }
-
-    /// Throws `outdatedCredential` if the slot of an older keybag is not in the newest one that this machine has seen:
-    /// an attacker who puts back an older keybag knows a passcode of then.
-    ///
-    /// A credential that needs no device key opens every copy of that keybag on every machine: it is always in force.
-    func requireInForce(_ slot: KeybagSlot, _ kind: SecretKind) throws(Failure) {
-        guard kind.isPortable || device.lowestGeneration.seen?.slots.contains(slot.digest) ?? false else {
-            throw .outdatedCredential(kind: kind)
+        let device = deviceKey
+        let storage = KeybagStorage(store: store)
+        // Only reads: a keybag that is not the current one may be the newest.
+        let present = try storage.load(readOnly: true) { keybag throws(Failure) in
+            guard keybag.file.canWrite else { throw .foreignFeature }
+            _ = try keybag.openDeviceSlot(device)
         }
+        guard case .older(let seen, let isConflict) = device.age(of: present) else { throw .notOlder }
+        guard let newest = seen?.keybag, newest.file.publicKey == present.file.publicKey else { throw .beforeRotation }
+        let keybag = try OpenKeybag(storage: storage, device: device, sealed: newest)
+        let opened = try keybag.openSlot(of: newest, credential)
+        var sealed = newest
+        if isConflict {
+            var file = newest.file
+            try file.advance()
+            sealed = try SealedKeybag(sealing: file, opened.bundle, keybag.device)
+        }
+        try storage.put(sealed, over: present)
+        keybag.device.remember(sealed)
     }
 }

@@ -39,7 +39,7 @@ extension OpenKeybag {
         }
         let sealed = try SealedKeybag(sealing: file, bundle, device)
         try storage.create(sealed)
-        device.remember(sealed.file)
+        device.remember(sealed)
         let made = try OpenKeybag(storage: storage, device: device, sealed: sealed)
         try made.learnProof(of: bundle)
         return made
@@ -78,7 +78,7 @@ extension OpenKeybag {
         let bundle = try current.openWithoutDevice(credential)
         var file = current.file
         // The credential needs no device key, so its holder may use an older keybag.
-        file.generation = max(file.generation, device.lowestGeneration.lowest)
+        file.generation = max(file.generation, device.newestGeneration)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
         file.rebind(to: try crypto(try DeviceSlotKeys.wrap(bundle, device)))
@@ -86,7 +86,7 @@ extension OpenKeybag {
         file.slots.insert(try bundle.slot(head, newPasscode, cost: cost, device, .empty), at: 0)
         let recovered = try SealedKeybag(sealing: file, bundle, device)
         try storage.replace(current, by: recovered)
-        device.remember(recovered.file)
+        device.remember(recovered)
         // The holder of a key was not guessing.
         try? device.guesses?.forget()
         let opened = try OpenKeybag(storage: storage, device: device, sealed: recovered)

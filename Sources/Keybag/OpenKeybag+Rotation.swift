@@ -45,7 +45,7 @@ extension OpenKeybag {
             // Before the first file is rewrapped: only the new keys will open it.
             storage.forgetPrevious()
             sealed = changed
-            device.remember(changed.file)
+            device.remember(changed)
             if let keys = keys.take() { ring.rotate(to: keys) }
             hasPreviousKeys.store(true, ordering: .sequentiallyConsistent)
         }
@@ -98,7 +98,7 @@ extension OpenKeybag {
             try storage.replace(sealed, by: changed)
             storage.forgetPrevious()
             sealed = changed
-            device.remember(changed.file)
+            device.remember(changed)
             ring.endRotation()
             hasPreviousKeys.store(false, ordering: .sequentiallyConsistent)
             return true

@@ -14,10 +14,11 @@ public final class OpenKeybag: Sendable {
 
     let device: DeviceKey
     let storage: KeybagStorage
-    private let isReadOnly: Bool
-    /// Whether this machine had seen a newer keybag when this one was opened. Then only what is still in force unlocks.
-    public let isOlder: Bool
-    /// The keybag as it is on disk; held while it is replaced. Lock order: docs/ARCHITECTURE.md.
+    let isReadOnly: Bool
+    /// The keybag as it was found; nil if it may be written to.
+    private let found: SealedKeybag?
+    /// The keybag as it is on disk, or the newest one that this machine has seen, if the store is only read. Held while
+    /// it is replaced. Lock order: docs/ARCHITECTURE.md.
     let sealed: Mutex<SealedKeybag>
     /// Apart from `sealed`, which is held over waits for the disk.
     let isOpenToAll: Atomic<Bool>
@@ -56,7 +57,15 @@ public final class OpenKeybag: Sendable {
 
     /// Whether `lk.keybag` differs from the keybag that was opened: that was read from `lk.keybag.old`, which has not
     /// been put back.
-    public var isPrevious: Bool { (try? storage.read(KeybagStorage.current).bytes) != sealed.withLock { $0.bytes } }
+    public var isPrevious: Bool {
+        (try? storage.read(KeybagStorage.current).bytes) != (found?.bytes ?? sealed.withLock { $0.bytes })
+    }
+
+    /// Whether the store is only read, and this machine has seen a newer keybag than the one there.
+    public var isOlder: Bool {
+        guard let found, case .older = device.age(of: found) else { return false }
+        return true
+    }
 
     /// What a keybag says of itself, unverified: enough to find the device key.
     public static func inspect(_ store: any Store) throws(Failure) -> KeybagFile {
@@ -67,34 +76,26 @@ public final class OpenKeybag: Sendable {
     ///
     /// If `lk.keybag` is not valid and `lk.keybag.old` is, that one is used and put back.
     /// - Parameter readOnly: nothing in the store is changed; a keybag that is older than one that this machine has
-    ///   seen is opened, for a backup beside the vault.
+    ///   seen is opened, for a backup beside the vault. The newest one then says what unlocks, if it has the same keys.
     /// - Throws: `deviceKeyMismatch`, `recoveredElsewhere`, `tampered`, `damaged`, `notAVault`, `olderKeybag`.
     public static func open(
         in store: any Store, deviceKey: consuming DeviceKey, readOnly: Bool = false
-    ) throws(Failure) -> OpenKeybag {
-        try open(in: store, deviceKey: deviceKey, readOnly: readOnly, acceptingOlder: readOnly)
-    }
-
-    /// - Parameter acceptingOlder: opens a keybag that is older than one that this machine has seen.
-    static func open(
-        in store: any Store, deviceKey: consuming DeviceKey, readOnly: Bool, acceptingOlder: Bool
     ) throws(Failure) -> OpenKeybag {
         let storage = KeybagStorage(store: store)
         let device = deviceKey
         let sealed = try storage.load(readOnly: readOnly) { keybag throws(Failure) in
             guard readOnly || keybag.file.canWrite else { throw .foreignFeature }
             _ = try keybag.openDeviceSlot(device)
+            // Before anything is tidied: the newest keybag may lie beside this one.
+            if !readOnly { try device.refuseOlder(keybag) }
         }
-        let (lowest, seen) = device.lowestGeneration
-        let isOlder = sealed.file.generation < lowest
-        guard acceptingOlder || !isOlder else { throw .olderKeybag(seen: seen?.time) }
-        return try OpenKeybag(
-            storage: storage, device: device, sealed: sealed, isReadOnly: readOnly, isOlder: isOlder)
+        let opened = try OpenKeybag(storage: storage, device: device, sealed: sealed, isReadOnly: readOnly)
+        _ = opened.inForce()
+        return opened
     }
 
     init(
-        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false,
-        isOlder: Bool = false
+        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false
     ) throws(Failure) {
         let slot = try sealed.openDeviceSlot(device)
         let volumeKey = try crypto(try slot.volumeKey())
@@ -105,7 +106,7 @@ public final class OpenKeybag: Sendable {
         left = Mutex(device.guesses?.left(of: sealed.file.settings.eraseAfter))
         self.storage = storage
         self.isReadOnly = isReadOnly
-        self.isOlder = isOlder
+        found = isReadOnly ? sealed : nil
         self.device = device
         self.sealed = Mutex(sealed)
         isOpenToAll = Atomic(sealed.file.hasNoPasscode)
@@ -123,9 +124,10 @@ public final class OpenKeybag: Sendable {
     /// - Throws: `wrong` for a credential that opens no slot; `lastGuess` for a passcode that must not be the last
     ///   guess; `tampered` if the keybag was changed without its keys.
     public func unlock(_ credential: borrowing Credential) throws(Failure) -> ClassKeys {
-        let sealed = sealed.withLock { $0 }
+        let (sealed, onlyPortable) = inForce()
+        if onlyPortable { try requirePortable(credential.kind) }
         let opened = try openSlot(of: sealed, credential)
-        device.remember(sealed.file)
+        if !onlyPortable { device.remember(sealed) }
         // A failure to write the keybag does not make the unlock fail.
         try? raiseCost(of: opened, in: sealed, credential)
         return try opened.bundle.classKeys(of: sealed.file)
@@ -144,8 +146,27 @@ public final class OpenKeybag: Sendable {
     /// The identifier of the slot that the credential opens.
     /// - Throws: as `unlock`.
     public func slot(openedBy credential: borrowing Credential) throws(Failure) -> UInt32 {
-        let sealed = sealed.withLock { $0 }
+        let (sealed, onlyPortable) = inForce()
+        if onlyPortable { try requirePortable(credential.kind) }
         return try openSlot(of: sealed, credential).identifier
+    }
+
+    /// The keybag that says what unlocks. If the store is only read, and this machine has seen a newer keybag with the
+    /// same keys, it is that one: a passcode that was changed since the backup unlocks nothing.
+    ///
+    /// If the newer one has other keys, it opens no file of the backup: then only a credential counts that needs no
+    /// device key, since that opens a copy of the older keybag on every machine.
+    private func inForce() -> (keybag: SealedKeybag, onlyPortable: Bool) {
+        let present = sealed.withLock { $0 }
+        guard isReadOnly, case .older(let seen, _) = device.age(of: present) else { return (present, false) }
+        guard let newest = seen?.keybag, newest.file.publicKey == present.file.publicKey else { return (present, true) }
+        sealed.withLock { $0 = newest }
+        isOpenToAll.store(newest.file.hasNoPasscode, ordering: .relaxed)
+        return (newest, false)
+    }
+
+    private func requirePortable(_ kind: SecretKind) throws(Failure) {
+        guard kind.isPortable else { throw .outdatedCredential(kind: kind) }
     }
 
     struct OpenedSlot: ~Copyable {
@@ -161,7 +182,6 @@ public final class OpenKeybag: Sendable {
         of sealed: SealedKeybag, _ credential: borrowing Credential
     ) throws(Failure) -> OpenedSlot {
         let opened = try openCountedSlot(of: sealed, credential)
-        if isOlder { try requireInForce(sealed.file.slots[opened.index], credential.kind) }
         try learnProof(of: opened.bundle)
         return opened
     }

@@ -82,12 +82,14 @@ final class Vault: Sendable {
 
     /// Removes what this machine remembers of the keybag.
     func forgetKeybags() throws {
-        try FileManager.default.removeItem(atPath: folder.deviceKeyPath + KeybagMemory.suffix)
+        let path = folder.deviceKeyPath + KeybagMemory.suffix
+        if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
     }
 
     func writeKeybag(_ bytes: [UInt8]) throws { try folder.write(bytes, to: "lk.keybag") }
 
-    /// Writes the keybag anew with a valid device MAC, as an attacker can who has the device key but no passcode.
+    /// Writes the keybag anew with a valid device MAC, as an attacker can who has the device key but no passcode, and
+    /// has removed what the machine remembers.
     func forge(_ change: (inout [UInt8]) -> Void) throws {
         var bytes = try keybag
         change(&bytes)
@@ -95,6 +97,7 @@ final class Vault: Sendable {
         let device = try DeviceKeyFile.load(path: Path(folder.deviceKeyPath))
         bytes += try device.keybagAuthenticator().tag(of: bytes)
         try writeKeybag(bytes)
+        try forgetKeybags()
     }
 }
 

@@ -208,6 +208,7 @@ import Testing
                 file.slots = [whole.file.slots[0], try KeybagSlot(type: type, value: value)]
                 let bytes = try sealed(file, bundle, device)
                 try vault.writeKeybag(bytes)
+                try vault.forgetKeybags()
                 let error = failure { _ = try vault.open() }
                 #expect((error?.isDamaged ?? false) == isRefused, "\(identifier), \(type): \(error as Any)")
                 guard !isRefused else { continue }

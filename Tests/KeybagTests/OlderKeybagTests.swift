@@ -23,7 +23,7 @@ import Testing
     private func passcode(_ text: String) throws -> Credential { try Credential(.passcode, reading: secret(text)) }
 
     private func isRefused(_ vault: Vault) throws -> Bool {
-        guard case .olderKeybag(let seen) = failure({ _ = try vault.open() }) else { return false }
+        guard case .olderKeybag(let seen, false) = failure({ _ = try vault.open() }) else { return false }
         #expect(seen.map { abs(Double($0) - Date.now.timeIntervalSince1970) < 600 } ?? false)
         return true
     }
@@ -63,40 +63,42 @@ import Testing
         _ = try vault.open()
     }
 
-    @Test func onlyWhatIsStillInForceAccepts() throws {
+    /// The newest keybag takes its place, so what was changed or removed since stays so.
+    @Test func whatOpensTheNewestAccepts() throws {
         let (vault, newest) = try vaultWithOlderKeybag()
         let older = try vault.keybag
-        #expect(failure { try accept(vault, passcode("passcode")) } == .outdatedCredential(kind: .passcode))
-        #expect(failure { try accept(vault, passcode("another")) } == .wrong(.passcode))
+        #expect(failure { try accept(vault, passcode("passcode")) } == .wrong(.passcode))
         #expect(try vault.keybag == older)
         #expect(try isRefused(vault))
-        try accept(vault, Credential(recoveryKey: vault.recoveryKey))
-        // It is the newest now: the other one is older than it, and so is the same one once more.
-        _ = try vault.open().unlock(passcode: secret("passcode"))
-        let accepted = try vault.keybag
-        for keybag in [newest, older] {
-            try vault.writeKeybag(keybag)
-            #expect(try isRefused(vault))
+        for credential in ["another", "recovery key"] {
+            try vault.writeKeybag(older)
+            if credential == "another" {
+                try accept(vault, passcode(credential))
+            } else {
+                try accept(vault, Credential(recoveryKey: vault.recoveryKey))
+            }
+            #expect(try vault.keybag == newest)
         }
-        try vault.writeKeybag(accepted)
-        #expect(failure { try accept(vault, passcode("passcode")) } == .notOlder)
+        _ = try vault.open().unlock(passcode: secret("another"))
+        #expect(failure { _ = try vault.open().unlock(passcode: secret("passcode")) } == .wrong(.passcode))
+        #expect(failure { try accept(vault, passcode("another")) } == .notOlder)
     }
 
-    /// A passcode that was not changed since, but something else was.
-    @Test func aPasscodeOfNowAccepts() throws {
-        let vault = try Vault()
-        let older = try vault.keybag
-        _ = try vault.open().addSlot(
-            NewSlot(Credential(recoveryKey: RecoveryKeyText.generate())),
-            opening: Credential(recoveryKey: vault.recoveryKey))
-        try vault.writeKeybag(older)
-        #expect(try isRefused(vault))
-        try accept(vault, passcode("passcode"))
-        _ = try vault.open().unlock(passcode: secret("passcode"))
+    /// A passcode from before is a wrong one: the count of wrong ones does not begin anew.
+    @Test func whatWasChangedSinceCountsAsWrong() throws {
+        let (vault, _) = try vaultWithOlderKeybag()
+        let counter = GuessCounter(besideDeviceKey: Path(vault.folder.deviceKeyPath), volume: vault.volume)
+        for (number, text) in ["guess", "passcode", "guess again"].enumerated() {
+            #expect(failure { try accept(vault, passcode(text)) } == .wrong(.passcode))
+            #expect(try counter.wrong() == number + 1)
+        }
+        let keybag = try vault.open(readOnly: true)
+        #expect(failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .wrong(.passcode))
+        #expect(try counter.wrong() == 4)
     }
 
-    /// After a rotation no slot is the same. The old recovery key opens a copy of the old keybag anywhere.
-    @Test func onlyARecoveryKeyAcceptsWhatWasBeforeARotation() throws {
+    /// A copy from before a rotation has files that the newest keybag does not open.
+    @Test func nothingAcceptsWhatWasBeforeARotation() throws {
         let vault = try Vault()
         let older = try vault.keybag
         let keybag = try vault.open()
@@ -104,25 +106,91 @@ import Testing
         try keybag.beginRotation(opening: passcode("passcode"), recoveryKey: nil, dropping: [2])
         try vault.writeKeybag(older)
         #expect(try isRefused(vault))
-        #expect(failure { try accept(vault, passcode("passcode")) } == .outdatedCredential(kind: .passcode))
-        try accept(vault, Credential(recoveryKey: vault.recoveryKey))
-        _ = try vault.open()
+        #expect(failure { try accept(vault, passcode("passcode")) } == .beforeRotation)
+        let read = try vault.open(readOnly: true)
+        let counter = GuessCounter(besideDeviceKey: Path(vault.folder.deviceKeyPath), volume: vault.volume)
+        #expect(
+            failure { _ = try read.unlock(passcode: secret("passcode")) } == .outdatedCredential(kind: .passcode))
+        #expect(try counter.wrong() == 0)
+        // This opens a copy of the older keybag anywhere, and writes one that is newer than all.
+        _ = try read.unlock(recoveryKey: vault.recoveryKey)
+        #expect(try vault.keybag == older)
+        _ = try OpenKeybag.recover(
+            in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey), newDeviceKey: load(vault),
+            newPasscode: secret("third"), cost: .minimum, allowingWeak: true)
+        _ = try vault.open().unlock(passcode: secret("third"))
     }
 
-    /// A backup beside the vault is read, but a passcode that was changed since does not unlock it.
+    /// Of a backup beside the vault, what unlocks the vault now unlocks, and nothing else.
     @Test func anOlderOneIsOpenedToBeRead() throws {
         let (vault, newest) = try vaultWithOlderKeybag()
         let older = try vault.keybag
         let keybag = try vault.open(readOnly: true)
-        #expect(keybag.isOlder)
-        #expect(
-            failure { _ = try keybag.unlock(passcode: secret("passcode")) } == .outdatedCredential(kind: .passcode))
-        #expect(
-            failure { _ = try keybag.slot(openedBy: passcode("passcode")) } == .outdatedCredential(kind: .passcode))
+        #expect(keybag.isOlder && !keybag.isPrevious)
+        #expect(failure { _ = try keybag.slot(openedBy: passcode("passcode")) } == .wrong(.passcode))
+        _ = try keybag.unlock(passcode: secret("another"))
         _ = try keybag.unlock(recoveryKey: vault.recoveryKey)
+        #expect(
+            failure {
+                _ = try keybag.backup(
+                    passphrase: secret("passphrase"), cost: .minimum, opening: passcode("another"), allowingWeak: true)
+            }.map { if case .olderKeybag = $0 { true } else { false } } ?? false)
         #expect(try vault.keybag == older)
         try vault.writeKeybag(newest)
         #expect(try !vault.open(readOnly: true).isOlder)
+        // It becomes the older one while it is open.
+        let open = try vault.open(readOnly: true)
+        try vault.open().changePasscode(from: secret("another"), to: secret("third"), allowingWeak: true)
+        try vault.writeKeybag(newest)
+        #expect(failure { _ = try open.unlock(passcode: secret("another")) } == .wrong(.passcode))
+        _ = try open.unlock(passcode: secret("third"))
+    }
+
+    /// The newest keybag may lie beside the older one: nothing is tidied before the older one is refused.
+    @Test(arguments: [true, false]) func theNewestBesideItStays(isThere: Bool) throws {
+        let (vault, newest) = try vaultWithOlderKeybag()
+        let older = try vault.keybag
+        try vault.folder.write(isThere ? newest : older, to: "lk.keybag.old")
+        if !isThere { try vault.writeKeybag(flipping(60, in: newest)) }
+        let before = try vault.folder.files
+        let error = failure { _ = try vault.open() }
+        if isThere { #expect(try isRefused(vault)) } else { #expect(error?.isTampered ?? false) }
+        #expect(failure { try accept(vault, passcode("passcode")) } == .wrong(.passcode))
+        #expect(try vault.folder.files == before)
+        try accept(vault, passcode("another"))
+        #expect(try vault.keybag == newest)
+    }
+
+    /// Two machines with the same device key change the same keybag.
+    @Test func aConflict() throws {
+        let vault = try Vault()
+        let before = try vault.keybag
+        try vault.open().changePasscode(from: secret("passcode"), to: secret("another"), allowingWeak: true)
+        let ours = try vault.keybag
+        try vault.writeKeybag(before)
+        try vault.forgetKeybags()
+        _ = try vault.open().addSlot(
+            NewSlot(Credential(recoveryKey: RecoveryKeyText.generate())),
+            opening: Credential(recoveryKey: vault.recoveryKey))
+        let theirs = try vault.keybag
+        try vault.forgetKeybags()
+        try vault.writeKeybag(ours)
+        _ = try vault.open().unlock(passcode: secret("another"))
+        try vault.writeKeybag(theirs)
+        guard case .olderKeybag(_, true) = failure({ _ = try vault.open() }) else {
+            Issue.record("it is not called a conflict")
+            return
+        }
+        try accept(vault, passcode("another"))
+        #expect(try vault.open().file.generation == 3)
+        _ = try vault.open().unlock(passcode: secret("another"))
+        // The other machine takes it without a question: it is newer than both.
+        try vault.forgetKeybags()
+        let accepted = try vault.keybag
+        try vault.writeKeybag(theirs)
+        _ = try vault.open().unlock(passcode: secret("passcode"))
+        try vault.writeKeybag(accepted)
+        _ = try vault.open().unlock(passcode: secret("another"))
     }
 
     /// The holder of the recovery key need not accept anything first.
@@ -164,7 +232,7 @@ import Testing
         case "empty": try Data().write(to: URL(filePath: path))
         case "cut": try Data(bytes.dropLast()).write(to: URL(filePath: path))
         case "changed":
-            for index in bytes.indices {
+            for index in stride(from: 0, to: bytes.count, by: 7) {
                 var changed = bytes
                 changed[index] ^= 1
                 try Data(changed).write(to: URL(filePath: path))
@@ -198,6 +266,7 @@ import Testing
     /// A folder that cannot be written to keeps nothing from being done, and a change that failed is not remembered.
     @Test func whatCannotBeRememberedIsDone() throws {
         let vault = try Vault()
+        let before = try Data(contentsOf: URL(filePath: seenFile(vault)))
         let temporary = try #require(
             TemporaryKeyFile.name(for: Name(bytes: Array("device.key.seen".utf8))!).map { "\($0)" })
         let folder = (vault.folder.deviceKeyPath as NSString).deletingLastPathComponent
@@ -205,19 +274,44 @@ import Testing
             atPath: "\(folder)/\(temporary)", withIntermediateDirectories: false)
         try vault.open().changePasscode(from: secret("passcode"), to: secret("another"), allowingWeak: true)
         _ = try vault.open().unlock(passcode: secret("another"))
+        let seen = try #require(try? Data(contentsOf: URL(filePath: seenFile(vault))))
+        #expect(seen == before)
+    }
+
+    /// Root works with another user's device key: that user still reads what is remembered.
+    @Test(.enabled(if: geteuid() == 0)) func rootGivesItToTheOwner() throws {
+        let vault = try Vault()
+        let changed = unsafe chown(vault.folder.deviceKeyPath, 1234, 1234)
+        #expect(changed == 0)
+        try vault.open().changePasscode(from: secret("passcode"), to: secret("another"), allowingWeak: true)
+        let attributes = try FileManager.default.attributesOfItem(atPath: seenFile(vault))
+        #expect(attributes[.ownerAccountID] as? Int == 1234 && attributes[.posixPermissions] as? Int == 0o600)
+    }
+
+    /// What was seen last is a keybag with all its slots.
+    @Test(arguments: [true, false]) func erasingDestroysIt(afterGuesses: Bool) throws {
+        let vault = try Vault()
+        let keybag = try vault.open()
+        _ = try keybag.unlock(passcode: secret("passcode"))
+        let open = try Descriptor.open(path: Path(seenFile(vault)), O_RDONLY)
+        let path = Path(vault.folder.deviceKeyPath)
+        let destruction =
+            afterGuesses ? keybag.destroyAfterGuesses(deviceKeyPath: path) : keybag.destroy(deviceKeyPath: path)
+        #expect(destruction.failure == nil)
         #expect(!FileManager.default.fileExists(atPath: seenFile(vault)))
+        var bytes = [UInt8](repeating: 1, count: 4096)
+        let count = try open.read(into: &bytes, at: 0)
+        #expect(count > 200 && bytes.prefix(count).allSatisfy { $0 == 0 })
     }
 
     @Test func coding() throws {
         let volume = VolumeIdentifier(Array(0..<16))
-        let seen = SeenKeybag(
-            volume: volume, generation: 0x0102_0304_0506_0708, time: 1_750_000_000,
-            slots: [[UInt8](repeating: 7, count: 16), [UInt8](repeating: 9, count: 16)])
+        let seen = SeenKeybag(volume: volume, time: 1_750_000_000, keybag: Array(0..<200))
         let bytes = seen.encodedWithoutTag
-        #expect(bytes.count == 80)
+        #expect(bytes.count == 248)
         #expect(SeenKeybag(decoding: bytes) == seen)
         #expect(SeenKeybag(decoding: bytes + [0]) == nil)
-        for index in [0, 8, 9, 10, 11, 12, 15] {
+        for index in [0, 8, 9, 10, 11, 12, 15, 40, 47] {
             var changed = bytes
             changed[index] ^= 1
             #expect(SeenKeybag(decoding: changed) == nil, "byte \(index)")

@@ -113,6 +113,7 @@ import Testing
         let keybag = try vault.open()
         let cheap = Argon2Cost(memoryKiB: 19_456, passes: 1, lanes: 1)
         try keybag.weaken(to: cheap, secret("passcode"))
+        try vault.forgetKeybags()
         // Read-only it opens, and stays as it is.
         let before = try vault.folder.files
         _ = try vault.open(readOnly: true).unlock(passcode: secret("passcode"))

@@ -156,6 +156,7 @@ import Testing
         var file = sealed.file
         file.deviceSlot = try DeviceSlotKeys.wrap(others, device)
         try vault.writeKeybag(SealedKeybag(sealing: file, opened.bundle, device).bytes)
+        try vault.forgetKeybags()
         let again = try vault.open()
         #expect(
             failure { _ = try again.unlock(passcode: secret("passcode")) }
@@ -172,6 +173,7 @@ import Testing
         let slot = KeybagSlot.other(KeybagRecordType(rawValue: 200), value: [1, 2, 3])
         file.slots.append(slot)
         try vault.writeKeybag(SealedKeybag(sealing: file, opened.bundle, keybag.device).bytes)
+        try vault.forgetKeybags()
         let again = try vault.open()
         #expect(again.file.slots.last == slot)
         try again.changePasscode(from: secret("passcode"), to: secret("new passcode"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from hashlib import sha256
 from typing import Any
 
 from argon2.low_level import Type, hash_secret_raw
@@ -144,11 +143,8 @@ def device_key_file() -> bytes:
 
 def seen_keybag(raw: bytes, *, time: int = 1_750_000_100, device_key: bytes = DEVICE_KEY, **odd: Any) -> bytes:
     """What a machine remembers of a keybag."""
-    slots = [sha256(struct.pack("<H", kind) + value).digest()[:16]
-             for kind, value in fmt.keybag_records(raw[52:-64]) if kind > 4]
-    seen = struct.pack("<8sHHI16sQQ", odd.get("magic", b"LKSEENKB"), odd.get("version", 1),
-                       odd.get("count", len(slots)), odd.get("zero", 0), odd.get("volume", V),
-                       struct.unpack("<Q", raw[44:52])[0], time) + b"".join(slots)
+    seen = struct.pack("<8sHHI16sQQ", odd.get("magic", b"LKSEENKB"), odd.get("version", 1), odd.get("zero", 0),
+                       odd.get("size", len(raw)), odd.get("volume", V), time, odd.get("end", 0)) + raw
     return seen + fmt.hmac_sha256(fmt.hkdf(device_key, V, b"latchkey seen keybag", 32), seen)
 
 
@@ -156,14 +152,15 @@ def seen_vectors() -> dict[str, Any]:
     good = good_keybag()
     seen = seen_keybag(good)
     flipped = bytearray(seen)
-    flipped[32] ^= 1
+    flipped[92] ^= 1
     return {
         "seen": seen, "seenTime": 1_750_000_100,
         "seenThatIsIgnored": [{"why": why, "seen": raw} for why, raw in [
             ("empty", b""), ("cut short", seen[:-1]), ("a byte too many", seen + b"\0"),
             ("another generation", bytes(flipped)), ("magic", seen_keybag(good, magic=b"LKSEENKC")),
-            ("version 2", seen_keybag(good, version=2)), ("zero at 12", seen_keybag(good, zero=1)),
-            ("a slot too many", seen_keybag(good, count=6)), ("1025 slots", seen_keybag(good, count=1025)),
+            ("version 2", seen_keybag(good, version=2)), ("zero at 10", seen_keybag(good, zero=1)),
+            ("zero at 40", seen_keybag(good, end=1)), ("another size", seen_keybag(good, size=len(good) + 1)),
+            ("no keybag", seen_keybag(good[:-1])),
             ("another volume", seen_keybag(good, volume=fixed("another volume", 16))),
             ("another device key", seen_keybag(good, device_key=fixed("another device key", 32)))]]}
 

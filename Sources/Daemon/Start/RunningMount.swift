@@ -60,14 +60,17 @@ final class RunningMount: Sendable {
         let opened = try OpenVault(configuration, Self.claim(configuration, signals, log))
         try policy.check(opened.keybag, configuration)
         var keys: ClassKeys?
-        if let unlock = configuration.unlock {
+        // Of a backup that is only read, the newest keybag may need a passcode although its own does not.
+        if let unlock = configuration.unlock,
+            unlock.opener.kind != .noPasscode || opened.keybag.hasNoPasscode
+        {
             keys = try opened.prove(unlock)
         } else if opened.keybag.hasNoPasscode {
             keys = try opened.keysWithoutPasscode()
         }
         opened.warnOfReaders(of: configuration.vault, log)
         opened.warnOfStore(log)
-        if opened.keybag.isOlder { log.warning("the keybag is older than one that this machine has seen") }
+        if opened.keybag.isOlder { log.warning("the keybag is older than the newest one that this machine has seen") }
         ContentsMemory.whenNotLocked { [log] error in
             log.notice("buffers for contents of files may be swapped out: not all can be locked: \(error)")
         }

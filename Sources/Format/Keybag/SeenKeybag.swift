@@ -1,49 +1,35 @@
-/// What a machine remembers of the newest keybag that it has seen, in a file beside the device key.
+/// What a machine remembers of a vault's keybag, in a file beside the device key: the newest one that it has seen.
 ///
 /// Its MAC is the caller's. Layout: docs/FORMAT.md, "The keybag seen last".
 public struct SeenKeybag: Hashable, Sendable {
-    public static let largest = headByteCount + mostSlots * digestByteCount + tagByteCount
+    public static let largest = headByteCount + KeybagFile.largest + tagByteCount
     public static let tagByteCount = 32
-    /// Of SHA-256, cut short.
-    public static let digestByteCount = 16
-    /// More slots than a keybag can have.
-    static let mostSlots = 1024
     static let magic = Array("LKSEENKB".utf8)
     static let version: UInt16 = 1
     static let headByteCount = 48
 
     public let volume: VolumeIdentifier
-    /// The generation of that keybag: no later one has a lower generation.
-    public let generation: UInt64
     /// When this machine saw it first, in seconds since 1970.
     public let time: UInt64
-    /// The digests of its slots.
-    public let slots: [[UInt8]]
+    /// The whole keybag, with its MACs.
+    public let keybag: [UInt8]
 
-    /// - Parameter slots: 16 bytes each, at most 1024.
-    public init(volume: VolumeIdentifier, generation: UInt64, time: UInt64, slots: [[UInt8]]) {
-        precondition(slots.count <= Self.mostSlots && slots.allSatisfy { $0.count == Self.digestByteCount })
+    public init(volume: VolumeIdentifier, time: UInt64, keybag: [UInt8]) {
         self.volume = volume
-        self.generation = generation
         self.time = time
-        self.slots = slots
+        self.keybag = keybag
     }
 
     /// Decodes a whole file without its MAC; nil for anything else.
     public init?(decoding bytes: [UInt8]) {
         guard bytes.count >= Self.headByteCount, Array(bytes[0..<8]) == Self.magic else { return nil }
         let span = unsafe bytes.span.bytes
-        let count = Int(span.integer(at: 10, as: UInt16.self))
-        guard span.integer(at: 8, as: UInt16.self) == Self.version, span.isZero(12..<16), count <= Self.mostSlots,
-            bytes.count == Self.headByteCount + count * Self.digestByteCount
+        guard span.integer(at: 8, as: UInt16.self) == Self.version, span.isZero(10..<12), span.isZero(40..<48),
+            Int(span.integer(at: 12, as: UInt32.self)) == bytes.count - Self.headByteCount
         else { return nil }
         self.init(
-            volume: VolumeIdentifier(span, at: 16), generation: span.integer(at: 32, as: UInt64.self),
-            time: span.integer(at: 40, as: UInt64.self),
-            slots: (0..<count).map { index in
-                let begin = Self.headByteCount + index * Self.digestByteCount
-                return Array(bytes[begin..<begin + Self.digestByteCount])
-            })
+            volume: VolumeIdentifier(span, at: 16), time: span.integer(at: 32, as: UInt64.self),
+            keybag: Array(bytes[Self.headByteCount...]))
     }
 
     /// Everything but the MAC, which the caller appends.
@@ -54,11 +40,10 @@ public struct SeenKeybag: Hashable, Sendable {
             var bytes = unsafe elements.mutableBytes
             bytes.store(Self.magic, at: 0)
             bytes.store(Self.version, at: 8)
-            bytes.store(UInt16(slots.count), at: 10)
+            bytes.store(UInt32(keybag.count), at: 12)
             volume.store(into: &bytes, at: 16)
-            bytes.store(generation, at: 32)
-            bytes.store(time, at: 40)
+            bytes.store(time, at: 32)
         }
-        return head + slots.flatMap { $0 }
+        return head + keybag
     }
 }

@@ -69,7 +69,7 @@ public enum DeviceKeyFile {
         let key = try crypto(try DeviceKey(generatedFor: volume))
         try write(contents(of: key), path: path)
         begin(path, volume)
-        return key
+        return try key.copy(besides: path, hardware: nil)
     }
 
     /// Seconds until a passcode is tried, by the count of wrong ones beside the device key; nil if one is tried at

@@ -4,11 +4,12 @@ import Format
 import Glibc
 import Posix
 
-/// What this machine remembers of the newest keybag of a vault, in a file beside the device key: an older keybag with
-/// an older passcode is refused.
+/// What this machine remembers of a vault's keybag, in a file beside the device key: the newest one that it has seen.
 ///
-/// It is a lower bound. If the file is lost, of another key, or behind after a crash, an older keybag is not noticed;
-/// no keybag is refused because of that. Who can write to the file can make it be forgotten, but cannot forge it.
+/// An older keybag, with its older passcode, is refused because of it; and it is put back in that one's place when the
+/// owner says so. If the file is lost, of another key, or behind after a crash, an older keybag is not noticed, and no
+/// keybag is refused because of that. An attacker who can write to the file can remove what is remembered, but cannot
+/// forge it.
 ///
 /// docs/FORMAT.md, "The keybag seen last".
 struct KeybagMemory: Sendable {
@@ -16,54 +17,90 @@ struct KeybagMemory: Sendable {
     static let suffix = ".seen"
 
     let path: Path
+    private let deviceKeyPath: Path
 
-    init(besideDeviceKey path: Path) { self.path = path + Self.suffix }
+    init(besideDeviceKey path: Path) {
+        self.path = path + Self.suffix
+        deviceKeyPath = path
+    }
+
+    /// The file, and the temporary one that a killed program may leave.
+    var paths: [Path] {
+        let split = path.split
+        return [path, "\(split.folder)/.\(split.last).new"]
+    }
+
+    /// A keybag, and when this machine saw it first, in seconds since 1970.
+    struct Seen: Sendable {
+        let keybag: SealedKeybag
+        let time: UInt64
+    }
 
     /// Nil if nothing is remembered.
-    func read(_ device: borrowing DeviceKey) -> SeenKeybag? {
-        guard let file = try? Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW),
-            (try? file.status().kind) == .regular
-        else { return nil }
-        var bytes = [UInt8](repeating: 0, count: SeenKeybag.largest + 1)
-        let count: Int?
-        do {
-            var elements = bytes.mutableSpan
-            var span = unsafe elements.mutableBytes
-            count = try? file.read(into: &span, at: 0)
+    ///
+    /// - Throws: why what is remembered cannot be read now.
+    func read(_ device: borrowing DeviceKey) throws(Errno) -> Seen? {
+        let file: Descriptor
+        do throws(Errno) { file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW) } catch {
+            guard [.ENOENT, .ENOTDIR, .ELOOP, .ENXIO].contains(error) else { throw error }
+            return nil
         }
-        guard let count, count > SeenKeybag.tagByteCount, count <= SeenKeybag.largest else { return nil }
+        guard try file.status().kind == .regular else { return nil }
+        var bytes = [UInt8](repeating: 0, count: SeenKeybag.largest + 1)
+        let count = try file.read(into: &bytes, at: 0)
+        guard count > SeenKeybag.tagByteCount, count <= SeenKeybag.largest else { return nil }
         let contents = Array(bytes[..<(count - SeenKeybag.tagByteCount)])
         let tag = Array(bytes[(count - SeenKeybag.tagByteCount)..<count])
         guard let authenticator = try? device.memoryAuthenticator(),
             unsafe authenticator.verify(tag.span.bytes, of: contents.span.bytes),
-            let seen = SeenKeybag(decoding: contents), seen.volume == device.volume
+            let seen = SeenKeybag(decoding: contents), seen.volume == device.volume,
+            let keybag = try? SealedKeybag(decoding: seen.keybag), keybag.file.volume == device.volume
         else { return nil }
-        return seen
+        return Seen(keybag: keybag, time: seen.time)
     }
 
-    /// Replaces the file, durably.
-    func write(_ seen: SeenKeybag, _ device: borrowing DeviceKey) throws(Failure) {
-        let doing: Printable = "writing \(path)"
-        var bytes = seen.encodedWithoutTag
-        bytes += unsafe try crypto(try device.memoryAuthenticator()).tag(of: bytes.span.bytes)
+    /// Replaces what is remembered, durably, if `isNewer` says so of what is there.
+    func replace(
+        by keybag: SealedKeybag, _ device: borrowing DeviceKey, if isNewer: (Seen?) -> Bool
+    ) throws(Failure) {
         let split = path.split
         do throws(Errno) {
-            guard let name = Name(bytes: split.last.bytes), let temporary = TemporaryKeyFile.name(for: name) else {
-                throw .ENAMETOOLONG
-            }
+            guard let name = Name(bytes: split.last.bytes) else { throw .EINVAL }
             let folder = try Descriptor.open(path: split.folder, O_RDONLY | O_DIRECTORY)
-            let file = try TemporaryKeyFile(for: name, in: folder)
+            // Locked before the file is read: of two processes, the one with the older keybag must not come last.
+            let temporary = try TemporaryKeyFile(for: name, in: folder)
             do throws(Errno) {
-                try unsafe file.file.write(bytes.span.bytes, at: 0)
-                try file.file.synchronize(dataOnly: false)
-                try folder.rename(temporary, to: name, in: folder)
+                guard isNewer(try read(device)) else { return temporary.remove(from: folder) }
+                let seen = SeenKeybag(volume: device.volume, time: UInt64(max(time(nil), 0)), keybag: keybag.bytes)
+                var bytes = seen.encodedWithoutTag
+                guard let authenticator = try? device.memoryAuthenticator() else { throw .ENOMEM }
+                bytes += unsafe authenticator.tag(of: bytes.span.bytes)
+                try unsafe temporary.file.write(bytes.span.bytes, at: 0)
+                if geteuid() == 0 { try giveToOwner(temporary.file) }
+                try temporary.file.synchronize(dataOnly: false)
+                try folder.rename(temporary.name, to: name, in: folder)
             } catch {
-                file.remove(from: folder)
+                temporary.remove(from: folder)
                 throw error
             }
             try folder.synchronize(dataOnly: false)
-        } catch { throw .io(error, doing: doing) }
+        } catch { throw .io(error, doing: "writing \(path)") }
     }
+
+    /// Root may work with another user's device key: that user must be able to read the file.
+    private func giveToOwner(_ file: Descriptor) throws(Errno) {
+        let key = try Descriptor.open(path: deviceKeyPath, O_PATH).status()
+        try file.setOwner(user: key.owner, group: key.group)
+    }
+}
+
+/// How a keybag compares with what this machine has seen.
+enum KeybagAge {
+    /// Nothing newer was seen.
+    case newest
+    /// A newer one was seen; or, in a conflict, another one of the same generation, which two machines have made apart
+    /// from each other. `newest` is nil if only a chip's counter knows of it.
+    case older(newest: KeybagMemory.Seen?, isConflict: Bool)
 }
 
 extension DeviceKey {
@@ -72,33 +109,48 @@ extension DeviceKey {
         try MessageAuthenticator(key: .derived(from: secret, salt: volume.bytes, info: Label.seenKeybag))
     }
 
-    /// The lowest generation that a keybag may have; 0 if nothing is remembered.
-    var lowestGeneration: (lowest: UInt64, seen: SeenKeybag?) {
-        let seen = memory?.read(self)
-        return (seen?.generation ?? 0, seen)
+    /// What cannot be read now counts as not remembered.
+    func age(of keybag: SealedKeybag) -> KeybagAge {
+        let seen: KeybagMemory.Seen? = if let memory { (try? memory.read(self)) ?? nil } else { nil }
+        let (generation, counted) = (keybag.file.generation, (try? counter?.lowest()) ?? 0)
+        if let seen, seen.keybag.file.generation >= counted {
+            let newest = seen.keybag.file.generation
+            if generation > newest || seen.keybag.bytes == keybag.bytes { return .newest }
+            return .older(newest: seen, isConflict: generation == newest)
+        }
+        return generation < counted ? .older(newest: nil, isConflict: false) : .newest
     }
 
-    /// Remembers a keybag whose unlock MAC was checked, or which this process has written: with the device key alone,
-    /// a thief of it could have made a keybag with the highest generation, after which every other is refused.
+    /// Throws `olderKeybag` unless nothing newer was seen.
+    func refuseOlder(_ keybag: SealedKeybag) throws(Failure) {
+        guard case .older(let newest, let isConflict) = age(of: keybag) else { return }
+        throw .olderKeybag(seen: newest?.time, isConflict: isConflict)
+    }
+
+    /// The generation that a keybag must have at least to be the newest that this machine has seen; 0 if nothing is
+    /// remembered.
+    var newestGeneration: UInt64 {
+        let seen: KeybagMemory.Seen? = if let memory { (try? memory.read(self)) ?? nil } else { nil }
+        return max(seen?.keybag.file.generation ?? 0, (try? counter?.lowest()) ?? 0)
+    }
+
+    /// Remembers a keybag whose unlock MAC was checked, or which this process has written. Otherwise a thief of the
+    /// device key could make a keybag with the highest generation, after which every other one is refused.
     ///
     /// A failure does no harm: an older keybag is then not noticed.
-    func remember(_ keybag: borrowing KeybagFile) {
-        guard let memory else { return }
-        let slots = keybag.slotDigests
-        let seen = memory.read(self)
-        guard keybag.generation >= seen?.generation ?? 0 else { return }
-        guard keybag.generation != seen?.generation || slots != seen?.slots else { return }
-        let now = UInt64(max(time(nil), 0))
-        try? memory.write(
-            SeenKeybag(volume: volume, generation: keybag.generation, time: now, slots: slots), self)
+    func remember(_ keybag: SealedKeybag) {
+        let generation = keybag.file.generation
+        if let memory, ((try? memory.read(self)) ?? nil)?.keybag.bytes != keybag.bytes {
+            try? memory.replace(by: keybag, self) { seen in
+                guard let seen else { return true }
+                return generation > seen.keybag.file.generation
+            }
+        }
+        guard let counter, let lowest = try? counter.lowest(), lowest < generation else { return }
+        if generation - lowest > type(of: counter).mostSteps {
+            try? counter.restart(at: generation)
+        } else {
+            try? counter.raise(to: generation)
+        }
     }
-}
-
-extension KeybagFile {
-    /// Of each slot, so that a slot of an older keybag can be compared with those of the newest.
-    var slotDigests: [[UInt8]] { slots.map(\.digest) }
-}
-
-extension KeybagSlot {
-    var digest: [UInt8] { Array(unsafe sha256(record.span.bytes).prefix(SeenKeybag.digestByteCount)) }
 }

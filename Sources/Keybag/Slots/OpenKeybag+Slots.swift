@@ -103,8 +103,7 @@ extension OpenKeybag {
         try put(file, opened.bundle, over: current)
     }
 
-    /// Writes a keybag of the next generation, if none has been written since `current`.
-    func put(
+    private func put(
         _ file: KeybagFile, _ bundle: borrowing Bundle, over current: SealedKeybag
     ) throws(Failure) {
         var file = file
@@ -116,7 +115,7 @@ extension OpenKeybag {
             guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
             try storage.replace(sealed, by: changed)
             sealed = changed
-            device.remember(changed.file)
+            device.remember(changed)
             isOpenToAll.store(changed.file.hasNoPasscode, ordering: .relaxed)
         }
     }

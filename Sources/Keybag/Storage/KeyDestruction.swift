@@ -45,6 +45,12 @@ public struct KeyDestruction: Sendable {
         for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.pending] {
             trying { () throws(Failure) in try Self.destroy(name, in: store, sparingLinks) }
         }
+        // What was seen last is a keybag too.
+        if let deviceKeyPath, deviceKey != .foreign {
+            for path in KeybagMemory(besideDeviceKey: deviceKeyPath).paths {
+                trying { () throws(Failure) in _ = try Self.destroy(path) }
+            }
+        }
         // Without it the vault is as erased as with it.
         if failure == nil { try? KeybagStorage(store: store).stateErasure() }
         trying { () throws(Failure) in
@@ -52,7 +58,7 @@ public struct KeyDestruction: Sendable {
         }
         // Last, and only if the device key is destroyed: otherwise a passcode could be tried without being counted.
         if let deviceKeyPath, deviceKey == .destroyed, !keepingCount {
-            for suffix in [GuessCounter.suffix, KeybagMemory.suffix] { _ = (deviceKeyPath + suffix).unlink() }
+            _ = (deviceKeyPath + GuessCounter.suffix).unlink()
         }
         // A chip takes its time, so the keys do not wait for it.
         if deviceKey == .destroyed { counter?.remove() }

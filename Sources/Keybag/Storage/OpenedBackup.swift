@@ -61,6 +61,8 @@ extension OpenKeybag {
     ) throws(Failure) -> [UInt8] {
         guard cost.isEnough else { throw .cost(cost) }
         try Credential(.passcode, reading: passphrase).requireStrength(allowingWeak: allowingWeak)
+        // A backup of an older keybag would be taken for one of the newest.
+        if isReadOnly { try device.refuseOlder(storage.read(KeybagStorage.current)) }
         let current = sealed.withLock { $0 }
         let opened = try openSlot(of: current, credential)
         let salt = Random.bytes(KeybagSlot.saltByteCount)
@@ -97,7 +99,7 @@ extension OpenKeybag {
             file = present.file
             file.generation = generation
         }
-        file.generation = max(file.generation, device.lowestGeneration.lowest)
+        file.generation = max(file.generation, device.newestGeneration)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
         file.rebind(to: try crypto(try DeviceSlotKeys.wrap(backup.bundle, device)))
@@ -105,7 +107,7 @@ extension OpenKeybag {
         file.slots.insert(try backup.bundle.slot(head, passcode, cost: cost, device, .empty), at: 0)
         let restored = try SealedKeybag(sealing: file, backup.bundle, device)
         try storage.put(restored, over: present)
-        device.remember(restored.file)
+        device.remember(restored)
         try? device.guesses?.forget()
         let opened = try OpenKeybag(storage: storage, device: device, sealed: restored)
         try opened.learnProof(of: backup.bundle)

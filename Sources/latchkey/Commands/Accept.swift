@@ -7,14 +7,16 @@ import Posix
 /// `latchkey accept`: what is older than what this machine has seen is there on purpose.
 struct Accept: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Accept an older keybag that you have put back.",
+        abstract: "Go on with a vault that you have restored, and whose keybag is older.",
         discussion: """
             A machine remembers the newest keybag of a vault that it has seen, and refuses an older one, with exit \
             code 6: a person who puts it back may know a passcode that was changed since. After you have restored the \
-            vault or its keybag from a copy, this command makes the older keybag the newest one.
+            vault from a copy, this command puts the newest keybag in its place. What was changed or removed since \
+            the copy stays so.
 
-            It takes a passcode or key that opens the older keybag and has not been changed since. The vault must not \
-            be mounted. A backup of the keybag that "latchkey keybag restore" puts back needs no acceptance.
+            It takes what opens the vault now: a passcode, a key, or the recovery key. The vault must not be mounted. \
+            To read a backup beside the vault, mount it with -o ro: nothing has to be accepted then. What was made by \
+            "latchkey keybag restore" or "latchkey mount --recovery" needs no acceptance.
             """
                 + Examples.of("latchkey accept --keybag ~/vault", "latchkey accept --keybag --recovery ~/vault"))
 
@@ -49,6 +51,7 @@ struct Accept: ParsableCommand {
                 }
             }
         }
-        Standard.output("The keybag of \(vault) is now the newest one that this machine has seen.")
+        Standard.output(
+            "\(vault) has the newest keybag that this machine has seen: what opened it before opens it again.")
     }
 }

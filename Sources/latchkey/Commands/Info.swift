@@ -17,7 +17,7 @@ struct Info: ParsableCommand {
             they are known), deviceKey (file, isThere, kind), isRotating, journal (bytes, isClean, isVerified; what is \
             not known is left out), claim (which machine uses the vault, or did last: state, which is held, released, \
             taking, or left by a daemon that has ended; host, if known; isThisMachine; renewed, in seconds since 1970), \
-            isVerified, reason (why not), isPreviousKeybag. Fields may be added.
+            isVerified, reason (why not), isPreviousKeybag, isOlderKeybag. Fields may be added.
             """ + Examples.of("latchkey info ~/vault", "latchkey info --json ~/vault"))
 
     @Flag(help: "Write JSON.")

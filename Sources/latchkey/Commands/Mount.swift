@@ -138,11 +138,16 @@ struct Mount: ParsableCommand {
 
     func validate() throws {
         try recoveryKey.validate(with: recovery, passcode)
-        _ = try MountOptions(parsing: options)
+        let mountOptions = try MountOptions(parsing: options)
         guard 1...86_400 ~= lockWhenIdle ?? 1 else {
             throw ValidationError("--lock-when-idle takes 1 to 86400 seconds.")
         }
         guard 0...3600 ~= grace ?? 0 else { throw ValidationError("--grace takes 0 to 3600 seconds.") }
+        if recovery, mountOptions.isReadOnly {
+            throw ValidationError(
+                "--recovery sets a new passcode, which a read-only mount cannot store. Mount it read-only, then: "
+                    + "latchkey unlock --recovery DIR")
+        }
         if strength.weak, !recovery { throw ValidationError("--weak is of use only with --recovery.") }
         if escrowKey != nil, !recovery { throw ValidationError("--escrow-key needs --recovery.") }
         if proof.isGiven, escrowKey == nil { throw ValidationError("A vault's proof goes with --escrow-key.") }
@@ -349,8 +354,8 @@ struct Mount: ParsableCommand {
 
     private func warnOfOlderKeybag() {
         Standard.error(
-            "latchkey: warning: the keybag of \(vault) is older than one that this machine has seen: the vault is only "
-                + "read, and a passcode or key that was changed since does not unlock it")
+            "latchkey: warning: the keybag of \(vault) is older than the newest one that this machine has seen. The "
+                + "vault is only read, and what unlocks it is what unlocks the vault now")
     }
 
     /// Starts a detached daemon, and returns when it has mounted the vault.

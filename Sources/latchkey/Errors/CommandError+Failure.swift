@@ -132,19 +132,29 @@ extension CommandError {
             self.init(.damaged, "\(subject.theVault) is damaged: \(reason)")
         case .tampered(let reason):
             self.init(.damaged, "\(subject.theVault) was changed without its keys: \(reason)")
-        case .olderKeybag(let seen):
-            let before: Printable = seen.map { ", on \(Clock.date(Double($0)))" } ?? ""
+        case .olderKeybag(let seen, let isConflict):
+            let then: Printable = seen.map { ", which this machine first saw on \(Clock.date(Double($0)))" } ?? ""
             self.init(
                 .damaged,
-                "the keybag of \(name) is older than one that this machine has seen\(before): a passcode or key that was "
-                    + "changed since would open it",
-                try: "latchkey accept --keybag \(argument)   (if you have put it back)",
-                "latchkey accept --keybag --recovery \(argument)   (the same with the recovery key)")
+                isConflict
+                    ? "the keybag of \(name) and another one\(then), were made from the same one: two machines have "
+                        + "changed it apart from each other; \(nothing)"
+                    : "the keybag of \(name) is older than the newest one\(then): a passcode or key from before may "
+                        + "open it; \(nothing)",
+                try: "latchkey accept --keybag \(argument)   (if you have restored the vault)",
+                "latchkey mount -o ro \(argument) DIR   (to read a backup beside the vault)")
         case .outdatedCredential(let kind):
             self.init(
                 .wrongPasscode,
-                "the \(kind.text) opens this older keybag, but was changed or removed since; \(nothing)",
-                try: "the same with --recovery")
+                "the keybag is from before latchkey rotate, and this machine has seen a newer one: the \(kind.text) was "
+                    + "not tried; \(nothing)",
+                try: "latchkey unlock --recovery DIR   (with the recovery key from that time)")
+        case .beforeRotation:
+            self.init(
+                .failed,
+                "the newest keybag that this machine has seen does not open the files of \(name): they are from before a "
+                    + "rotation, or that keybag is not known here; \(nothing)",
+                try: "latchkey mount --recovery \(argument) DIR   (with the recovery key from that time)")
         case .notOlder:
             self.init(
                 .failed,

@@ -14,6 +14,8 @@ struct CheckedVault {
     let volume: String
     /// Whether `lk.keybag` is damaged or missing, and `lk.keybag.old` is used instead.
     let hasPreviousKeybag: Bool
+    /// Whether this machine has seen a newer keybag.
+    let hasOlderKeybag: Bool
 
     /// - Parameters:
     ///   - credential: yields the keys of all classes; tried before anything is changed.
@@ -28,6 +30,7 @@ struct CheckedVault {
         }
         let keybag = try open(readOnly: true)
         hasPreviousKeybag = keybag.isPrevious
+        hasOlderKeybag = keybag.isOlder
         self.volume = "\(keybag.volume)"
         let settings = keybag.settings
         let traits = StoreTraits(
@@ -38,6 +41,7 @@ struct CheckedVault {
             isReadOnly: !isRepaired)
         switch credential {
         case .none: break
+        case .some(let credential) where credential.kind == .noPasscode && !keybag.hasNoPasscode: break
         case .some(let credential): vault.admit(try keybag.unlock(credential))
         }
         if isRepaired { _ = try open(readOnly: false) }

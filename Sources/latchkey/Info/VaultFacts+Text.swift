@@ -23,6 +23,9 @@ extension VaultFacts {
                 "keybag",
                 "\(BackingName.keybag) is damaged or missing: this is from \(BackingName.oldKeybag)")
         }
+        if isOlderKeybag {
+            table.add("keybag", "it is older than the newest one that this machine has seen")
+        }
         table.add("verified", isVerified ? ["yes, with the device key"] : notVerified)
         return "\(vault)\n\(table.lines(indent: 2))"
     }

@@ -91,6 +91,8 @@ struct VaultFacts: Encodable {
     private(set) var reason: String?
     /// Whether lk.keybag is damaged or missing, and lk.keybag.old is shown.
     private(set) var isPreviousKeybag = false
+    /// Whether this machine has seen a newer keybag.
+    private(set) var isOlderKeybag = false
 
     /// Why the device key does not confirm the keybag; nil if it does, or is not there.
     private(set) var failure: CommandError?
@@ -100,7 +102,7 @@ struct VaultFacts: Encodable {
         case vaultBase64
         case mountPointText = "mountPoint"
         case mountPointBase64, volume, formatVersion, ciphers, created, defaultClass, slots, eraseAfter, guesses
-        case deviceKey, isRotating, journal, claim, isVerified, reason, isPreviousKeybag
+        case deviceKey, isRotating, journal, claim, isVerified, reason, isPreviousKeybag, isOlderKeybag
     }
 
     /// - Parameter path: of the device key; nil for the one that the daemon uses, else for the default path.
@@ -144,6 +146,7 @@ struct VaultFacts: Encodable {
                 keys = keybag.keys
                 guesses = keybag.guessesLeft ?? guesses
                 isPreviousKeybag = keybag.isPrevious
+                isOlderKeybag = keybag.isOlder
                 if status == nil { defaultClass = try Self.classOfRoot(in: store, keybag) }
                 isVerified = true
             } catch {

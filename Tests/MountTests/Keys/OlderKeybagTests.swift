@@ -5,7 +5,7 @@ import Testing
 extension MountTests {
     /// An older keybag with its older passcode, put back into the vault.
     @Suite struct OlderKeybag {
-        private static let refusal = "is older than one that this machine has seen"
+        private static let refusal = "is older than the newest one"
 
         /// A vault with the keybag from before its passcode was changed to `another`.
         private func vault() throws -> (vault: Vault, another: String) {
@@ -38,28 +38,59 @@ extension MountTests {
             #expect(Disk.tree(vault.path) == before)
         }
 
-        @Test func whatWasChangedSinceDoesNotAcceptIt() throws {
+        @Test func whatOpensTheNewestAcceptsIt() throws {
             let (vault, another) = try vault()
-            let outcome = try vault.latchkey([
-                "accept", "--keybag", "--passcode-file", vault.passcodeFile, vault.path,
-            ])
-            #expect(outcome.status == 3 && outcome.errors.contains("was changed or removed since"), "\(outcome)")
-            let unknown = try vault.latchkey(["accept", "--keybag", "--passcode-file", another, vault.path])
-            #expect(unknown.status == 3, "\(unknown)")
+            let older = try Disk.read(vault.keybag)
+            let before = try vault.latchkey(["accept", "--keybag", "--passcode-file", vault.passcodeFile, vault.path])
+            #expect(before.status == 3, "\(before)")
             #expect(try vault.latchkey(["accept", "--passcode-file", another, vault.path]).status == 2)
-
+            #expect(try Disk.read(vault.keybag) == older)
+            try vault.latchkey(["accept", "--keybag", "--passcode-file", another, vault.path]).succeeded()
+            let point = try vault.folder.makeFolder("point")
+            let changed = try vault.latchkey([
+                "mount", "--unlock", "--passcode-file", vault.passcodeFile, vault.path, point,
+            ])
+            #expect(changed.status == 3, "\(changed)")
+            try vault.latchkey(["mount", "--unlock", "--passcode-file", another, vault.path, point]).succeeded()
+            try vault.latchkey(["unmount", point]).succeeded()
+            let again = try vault.latchkey(["accept", "--keybag", "--passcode-file", another, vault.path])
+            #expect(again.status == 1 && again.errors.contains("nothing to accept"), "\(again)")
+            try Disk.write(older, to: vault.keybag)
             try vault.latchkey([
                 "accept", "--keybag", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, vault.path,
             ]).succeeded()
-            let point = try vault.folder.makeFolder("point")
-            try vault.latchkey([
-                "mount", "--unlock", "--passcode-file", vault.passcodeFile, vault.path, point,
-            ]).succeeded()
-            try vault.latchkey(["unmount", point]).succeeded()
-            let again = try vault.latchkey([
-                "accept", "--keybag", "--passcode-file", vault.passcodeFile, vault.path,
+        }
+
+        @Test func whatOnlyReadsSaysSo() throws {
+            let (vault, another) = try vault()
+            let before = Disk.tree(vault.path)
+            let info = try vault.latchkey(["info", vault.path]).succeeded()
+            #expect(info.text.contains("is older than the newest one that this machine has seen"), "\(info)")
+            let checked = try vault.latchkey(["fsck", "--unlock", "--passcode-file", another, vault.path]).succeeded()
+            #expect(checked.errors.contains(Self.refusal), "\(checked)")
+            let backup = vault.folder.path("backup")
+            let refused = try vault.latchkey([
+                "keybag", "backup", "--passcode-file", another, "--passphrase-file", another, backup, vault.path,
             ])
-            #expect(again.status == 1 && again.errors.contains("nothing to accept"), "\(again)")
+            #expect(refused.status == 6 && refused.errors.contains(Self.refusal), "\(refused)")
+            let repaired = try vault.latchkey(["fsck", "--repair", vault.path])
+            #expect(repaired.status == 6 && repaired.errors.contains("try: latchkey accept"), "\(repaired)")
+            #expect(Disk.tree(vault.path) == before)
+        }
+
+        /// A vault that had no passcode when the backup was made.
+        @Test func aBackupWithoutAPasscodeIsRead() throws {
+            let vault = try Vault(hasPasscode: false)
+            let backup = vault.folder.path("backup")
+            try shell("cp -a '\(vault.path)' '\(backup)'").succeeded()
+            let another = vault.folder.path("another")
+            try Disk.write(Array("a quite different passcode\n".utf8), to: another)
+            try vault.latchkey(["passwd", "--new-passcode-file", another, vault.path]).succeeded()
+            let point = try vault.folder.makeFolder("point")
+            try vault.latchkey(["mount", "-o", "ro", backup, point]).succeeded()
+            try vault.latchkey(["unlock", "--passcode-file", another, point]).succeeded()
+            try vault.latchkey(["unmount", point]).succeeded()
+            try vault.latchkey(["fsck", backup]).succeeded()
         }
 
         /// A backup beside the vault: names are there, and contents for what is still in force.
@@ -79,13 +110,15 @@ extension MountTests {
             let mounted = try vault.latchkey(["mount", "-o", "ro", backup, point]).succeeded()
             #expect(mounted.errors.contains(Self.refusal), "\(mounted)")
             #expect(try FileManager.default.contentsOfDirectory(atPath: point) == ["file"])
-            let refused = try vault.latchkey(["unlock", "--passcode-file", vault.passcodeFile, point])
-            #expect(refused.status == 3 && refused.errors.contains("was changed or removed since"), "\(refused)")
-            try vault.latchkey([
-                "unlock", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, point,
-            ]).succeeded()
+            let changed = try vault.latchkey(["unlock", "--passcode-file", vault.passcodeFile, point])
+            #expect(changed.status == 3, "\(changed)")
+            try vault.latchkey(["unlock", "--passcode-file", another, point]).succeeded()
             #expect(try Disk.read(point + "/file") == Array("contents".utf8))
             try vault.latchkey(["unmount", point]).succeeded()
+            let recovered = try vault.latchkey([
+                "mount", "-o", "ro", "--recovery", "--recovery-key-file", vault.recoveryKeyFile, backup, point,
+            ])
+            #expect(recovered.status == 2 && recovered.errors.contains("latchkey unlock --recovery"), "\(recovered)")
             // The vault itself is not affected.
             try vault.latchkey([
                 "mount", "--unlock", "--passcode-file", another, vault.path, point,

@@ -58,7 +58,27 @@ extension Attack {
                 }
             }
         },
-        keybag("put an older keybag back", Documented(.other, "*An older keybag.*")) { bench in
+        keybag("put an older keybag back") { bench in
+            let older = BackingImage.Node.file(bench.older)
+            try bench.attempt("older", ["lk.keybag": older], expecting: .refusal, remembering: true)
+            for broken in [nil, .file([]), .fifo, .file(bench.current.dropLast() + [0])] as [BackingImage.Node?] {
+                var nodes = ["lk.keybag.old": older]
+                nodes["lk.keybag"] = broken
+                try bench.attempt("older as lk.keybag.old", nodes, expecting: .refusal, remembering: true)
+            }
+            for planted in [bench.current, bench.older] {
+                try bench.attempt(
+                    "older, with lk.keybag.old", ["lk.keybag": older, "lk.keybag.old": .file(planted)],
+                    expecting: .refusal, remembering: true)
+            }
+            try bench.attempt(
+                "the newest", ["lk.keybag": .file(bench.current)],
+                expecting: .opening(passcode: KeybagBench.newPasscode), remembering: true)
+        },
+        keybag(
+            "put an older keybag back, on a machine that has not seen the newer one",
+            Documented(.other, "*An older keybag, on a machine that has not seen the newer one.*")
+        ) { bench in
             let older = BackingImage.Node.file(bench.older)
             try bench.attempt("older", ["lk.keybag": older], expecting: .opening(passcode: TamperScene.passcode))
             for broken in [nil, .file([]), .fifo, .file(bench.current.dropLast() + [0])] as [BackingImage.Node?] {

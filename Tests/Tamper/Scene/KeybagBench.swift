@@ -14,6 +14,8 @@ final class KeybagBench {
     let current: [UInt8]
     let older: [UInt8]
     private let folder: BackingFolder
+    /// Has a copy of the device key, and beside it what the machine remembers.
+    private let machine: BackingFolder
     private let scene: TamperScene
     private let extent: Bench.Extent
     private let authenticator: MessageAuthenticator
@@ -33,6 +35,7 @@ final class KeybagBench {
         self.scene = scene
         self.extent = extent
         folder = try BackingFolder()
+        machine = try BackingFolder()
         older = scene.current.bytes("lk.keybag")
         let device = try Array(Data(contentsOf: URL(fileURLWithPath: scene.keyPath)))
         let key = try secret(Array(device[32...]))
@@ -41,9 +44,10 @@ final class KeybagBench {
         var image = BackingImage()
         image.add("lk.keybag", .file(older))
         try folder.hold(image)
+        try Data(device).write(to: URL(fileURLWithPath: machine.path + "/device.key"))
         try OpenKeybag.open(
             in: try DirectoryStore(path: Path(folder.path)),
-            deviceKey: try DeviceKeyFile.load(path: Path(scene.keyPath), counting: false)
+            deviceKey: try DeviceKeyFile.load(path: Path(machine.path + "/device.key"))
         ).changePasscode(
             from: try secret(TamperScene.passcode), to: try secret(Self.newPasscode))
         current = try folder.image().bytes("lk.keybag")
@@ -55,9 +59,12 @@ final class KeybagBench {
         return signed + authenticator.tag(of: signed)
     }
 
-    /// - Parameter nodes: the contents of the vault's folder.
+    /// - Parameters:
+    ///   - nodes: the contents of the vault's folder.
+    ///   - remembering: on the machine that has changed the passcode.
     func attempt(
-        _ what: @autoclosure () -> String, _ nodes: [String: BackingImage.Node], expecting expected: Expectation
+        _ what: @autoclosure () -> String, _ nodes: [String: BackingImage.Node], expecting expected: Expectation,
+        remembering: Bool = false
     ) throws {
         defer { index += 1 }
         guard extent.wants(index) else { return }
@@ -65,15 +72,16 @@ final class KeybagBench {
         var image = BackingImage()
         for (name, node) in nodes { image.add(name, node) }
         try folder.hold(image, afresh: true)
-        tally.count(try outcome(expected), what())
+        tally.count(try outcome(expected, remembering), what())
     }
 
-    private func outcome(_ expected: Expectation) throws -> Tally.Outcome {
+    private func outcome(_ expected: Expectation, _ remembering: Bool) throws -> Tally.Outcome {
         let keybag: OpenKeybag
         do {
             keybag = try OpenKeybag.open(
                 in: try DirectoryStore(path: Path(folder.path)),
-                deviceKey: try DeviceKeyFile.load(path: Path(scene.keyPath), counting: false))
+                deviceKey: try DeviceKeyFile.load(
+                    path: Path(remembering ? machine.path + "/device.key" : scene.keyPath), counting: remembering))
         } catch let error as Failure {
             if case .opening = expected { return .violation("does not open: \(error)") }
             return Self.isRefusal(error) ? .refused : .violation("\(error)")
@@ -104,7 +112,7 @@ final class KeybagBench {
     private static func isRefusal(_ error: Failure) -> Bool {
         switch error {
         case .damaged(let reason), .tampered(let reason): !reason.isEmpty
-        case .notAVault, .foreignVersion, .foreignFeature, .deviceKeyMismatch, .recoveredElsewhere: true
+        case .notAVault, .olderKeybag, .foreignVersion, .foreignFeature, .deviceKeyMismatch, .recoveredElsewhere: true
         default: error.wrongKind != nil
         }
     }
