@@ -1136,6 +1136,8 @@ def parse_keybag(raw: bytes) -> Keybag:
         raise TooNew(f"keybag: version {version}")
     if zero or size != len(raw):
         refuse("keybag: not whole")
+    if generation > 1 << 62:
+        refuse("keybag: its generation is out of range")
     if incompatible & ~ROTATING:
         raise TooNew(f"keybag: unknown incompatible features {incompatible:#x}")
 

@@ -20,6 +20,10 @@ public struct StoreTraits: Hashable, Sendable {
     /// the same name may have another number later, so only its ID identifies it.
     public var keepsInodeNumbers: Bool
 
+    /// Whether an open descriptor keeps the number of its inode from being used for another one. A server does not know
+    /// what its clients have open.
+    public var pinsOpenInodes: Bool
+
     public enum RecordKind: UInt8, Sendable {
         case symbolicLink = 1
         case file = 2
@@ -27,7 +31,7 @@ public struct StoreTraits: Hashable, Sendable {
 
     public init(
         nameMax: Int, recordKind: RecordKind, hasAttributes: Bool = true, isCaseSensitive: Bool = true,
-        hasHardLinks: Bool = true, keepsInodeNumbers: Bool = true
+        hasHardLinks: Bool = true, keepsInodeNumbers: Bool = true, pinsOpenInodes: Bool = true
     ) {
         self.nameMax = nameMax
         self.recordKind = recordKind
@@ -35,6 +39,7 @@ public struct StoreTraits: Hashable, Sendable {
         self.isCaseSensitive = isCaseSensitive
         self.hasHardLinks = hasHardLinks
         self.keepsInodeNumbers = keepsInodeNumbers
+        self.pinsOpenInodes = pinsOpenInodes
     }
 
     /// Probes the store in its root, with temporary names that are gone afterwards.

@@ -82,14 +82,14 @@ import Testing
         let bytes = try backup(vault)
         let whole = try vault.keybag
         var last = whole
-        last.replaceSubrange(44..<52, with: [UInt8](repeating: 255, count: 8))
+        last[51] = 0x20
         try vault.writeKeybag(last)
         #expect(try restore(bytes, vault).file.generation == 2)
 
         try vault.writeKeybag(whole)
         let opened = try OpenedBackup(bytes, passphrase: secret("five random words"))
         var file = opened.file
-        file.generation = .max
+        file.generation = KeybagFile.highestGeneration
         let device = try DeviceKeyFile.load(path: Path(vault.folder.deviceKeyPath))
         try vault.writeKeybag(SealedKeybag(sealing: file, opened.bundle, device).bytes)
         let keybag = try vault.open()

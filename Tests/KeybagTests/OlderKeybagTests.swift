@@ -254,7 +254,7 @@ import Testing
         let vault = try Vault()
         _ = try vault.open().unlock(passcode: secret("passcode"))
         let honest = try vault.keybag
-        try vault.forge { $0.replaceSubrange(44..<52, with: [UInt8](repeating: 0xFE, count: 8)) }
+        try vault.forge { $0[51] = 0x20 }
         guard case .tampered = failure({ _ = try vault.open().unlock(passcode: secret("passcode")) }) else {
             Issue.record("it unlocks")
             return

@@ -188,6 +188,7 @@ def keybag_vectors() -> dict[str, Any]:
         ("magic", keybag([settings, public_b, device, passcode], magic=b"LKKEYBAH")),
         ("version 2", keybag([settings, public_b, device, passcode], version=2)),
         ("zero at 10", keybag([settings, public_b, device, passcode], zero=1)),
+        ("a generation above 2^62", keybag([settings, public_b, device, passcode], generation=(1 << 62) + 1)),
         ("size", keybag([settings, public_b, device, passcode], size=65_536)),
         ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=2)),
         ("previous keys that are missing", keybag([settings, public_b, device, passcode], incompatible=1)),

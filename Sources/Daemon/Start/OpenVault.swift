@@ -114,7 +114,7 @@ struct OpenVault: Sendable {
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
             hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes,
-            keepsInodeNumbers: storeFacts.keepsInodeNumbers)
+            keepsInodeNumbers: storeFacts.keepsInodeNumbers, pinsOpenInodes: bounded == nil)
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,

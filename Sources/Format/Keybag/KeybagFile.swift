@@ -27,6 +27,8 @@ public struct KeybagFile: Hashable, Sendable {
     public let volume: VolumeIdentifier
     /// Grows by 1 at each write.
     public var generation: UInt64
+    /// No keybag is written so often: a higher one was made to end the counting.
+    public static let highestGeneration: UInt64 = 1 << 62
     public let settings: KeybagSettings
     /// The public key of class B: X25519, 32 bytes.
     public var publicKey: [UInt8]
@@ -61,6 +63,7 @@ public struct KeybagFile: Hashable, Sendable {
         guard features.incompatible & ~Self.rotatingFeature == 0 else { throw .unknownFeature }
         volume = VolumeIdentifier(bytes, at: 28)
         generation = bytes.integer(at: 44, as: UInt64.self)
+        guard generation <= Self.highestGeneration else { throw .badField("generation") }
 
         var records = KeybagReader(bytes.array(Self.headByteCount..<bytes.byteCount - Self.tagsByteCount))
         settings = try KeybagSettings(decoding: records.value(of: .settings, size: KeybagSettings.byteCount))

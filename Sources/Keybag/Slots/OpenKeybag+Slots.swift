@@ -132,7 +132,9 @@ extension KeybagFile {
 
     /// The next generation.
     mutating func advance() throws(Failure) {
-        guard generation < .max else { throw .damaged(reason: "the keybag's generation cannot grow any more") }
+        guard generation < Self.highestGeneration else {
+            throw .damaged(reason: "the keybag's generation cannot grow any more")
+        }
         generation += 1
     }
 

@@ -59,9 +59,9 @@ extension Vault {
     }
 
     /// The file of a backing inode, if it is in memory and belongs at a name: while it is, its header in memory is the
-    /// one that counts, and its descriptor keeps the inode's number from being used again.
+    /// one that counts, and its descriptor keeps the inode's number from being used again, except on a server.
     func fileInMemory(inode: UInt64, at binding: NameBinding) -> File? {
-        guard let file = files.file(ofInode: inode) else { return nil }
+        guard traits.pinsOpenInodes, let file = files.file(ofInode: inode) else { return nil }
         return file.lock.withShared { file.state.header.belongs(at: binding) } ? file : nil
     }
 
