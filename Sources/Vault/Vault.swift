@@ -2,7 +2,6 @@ import Format
 import Keybag
 import Posix
 import Store
-import Synchronization
 import Writeback
 
 /// The encrypted tree in a backing folder, opened with the keys that are in memory.
@@ -14,66 +13,26 @@ public final class Vault: Sendable {
     package let store: any Store
     package let keys: VolumeKeys
     package let ring: KeyRing
-    public let traits: StoreTraits
-    let scratches = ScratchPool()
+    package let options: VaultOptions
+    let memory = SharedMemory()
     let files = FileTable()
-    let fileKeys = KeyCount()
-    let renames = ConcurrentRenames()
-    /// How many file keys are in memory. Takes no lock.
-    public var fileKeysInMemory: Int { fileKeys.count.load(ordering: .relaxed) }
-    /// Held shared while the path of a file is put into the journal, exclusively while a folder gets another name. Lock
-    /// order: docs/ARCHITECTURE.md.
-    let paths = ReadWriteLock()
-    /// Held while files are checkpointed. Lock order: docs/ARCHITECTURE.md.
-    let checkpointing = Mutex<Void>(())
+    let order = NameOrder()
     /// Opened with the root. Lock order: docs/ARCHITECTURE.md.
     let journal = ContendedMutex<Journal?>(nil)
-    /// The sessions that ended in a crash: an entry that was last changed in one of them and is empty was never synced.
-    /// Lock order: docs/ARCHITECTURE.md.
-    package let windows = Mutex<[JournalHead.Window]>([])
-    /// What the journal of a read-only vault says. Lock order: docs/ARCHITECTURE.md.
-    let overlays = Mutex(Overlays())
-    let sidecars = StaleSidecars()
     let attributeFolder = AttributeFolder()
-    let tombstones = LeftTombstones()
-    /// Backing inodes of files whose summaries were found to be false. Lock order: docs/ARCHITECTURE.md.
-    let distrusted = Mutex<Set<UInt64>>([])
-    /// Grows with each header that is written to a backing file.
-    let headerWrites = Atomic<UInt64>(0)
-    /// For flushes of the whole store.
-    let flushesOfAll = FlushGuard()
-    /// The name of the folder of long symlink targets is durable.
-    let hasFlushedTargets = Atomic(false)
-    /// The errors of flushes of single folders, by the folders' inodes. Lock order: docs/ARCHITECTURE.md.
-    let folderFailures = Mutex<[UInt64: Errno]>([:])
-    let flushedHeaders = FlushedHeaders()
-    /// In a structure: if a mutex holds a bare closure, each access wraps it once more, until a call of it takes all of
-    /// the stack.
-    private struct CheckpointObserver: Sendable {
-        let note: @Sendable (FileStatus, FileHeader) -> Void
-    }
+    let flushes = StoreFlushes()
+    let checkpoints = CheckpointControl()
+    package let left = Leftovers()
 
-    /// Lock order: docs/ARCHITECTURE.md.
-    private let checkpointObserver = Mutex<CheckpointObserver?>(nil)
-    /// Whether another process held the vault before and may still have its journal open.
-    let tookOver: Bool
-    package let journalSize: JournalSize
-    /// Wakes the checkpointer, if there is one.
-    let lowSpace = Mutex<Wakeup?>(nil)
-    private let dirtyLimit = Atomic<Int>(1024)
+    public var traits: StoreTraits { options.traits }
+    public var isReadOnly: Bool { options.isReadOnly }
+    /// How many file keys are in memory. Takes no lock.
+    public var fileKeysInMemory: Int { memory.fileKeys.count.load(ordering: .relaxed) }
     /// How many files may be dirty: each keeps a descriptor open.
     public var mostDirtyFiles: Int {
-        get { dirtyLimit.load(ordering: .relaxed) }
-        set { dirtyLimit.store(max(64, newValue), ordering: .relaxed) }
+        get { checkpoints.mostDirtyFiles }
+        set { checkpoints.mostDirtyFiles = newValue }
     }
-    public let isReadOnly: Bool
-    /// The weakest class that a new entry gets, whatever its folder says.
-    let minimumClass: ProtectionClass
-    /// The daemon is root: it may open all files and change their owners.
-    let isPrivileged: Bool
-    /// Held exclusively while permissions are lent and while a mode is set, shared while a mode is read: a lent
-    /// permission is not shown, and giving it back does not undo a change. Lock order: docs/ARCHITECTURE.md.
-    let modes = ReadWriteLock()
 
     /// `ring` holds the class keys, which come and go during the vault's life.
     ///
@@ -97,15 +56,12 @@ public final class Vault: Sendable {
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, isPrivileged: Bool,
         journalSize: JournalSize = .usual
     ) {
-        self.journalSize = journalSize
         self.store = store
         self.keys = keys
         self.ring = ring
-        self.traits = traits
-        self.isReadOnly = isReadOnly
-        self.tookOver = tookOver
-        self.minimumClass = minimumClass
-        self.isPrivileged = isPrivileged
+        options = VaultOptions(
+            traits: traits, isReadOnly: isReadOnly, minimumClass: minimumClass, isPrivileged: isPrivileged,
+            tookOver: tookOver, journalSize: journalSize)
     }
 
     public var volume: VolumeIdentifier { keys.volume }
@@ -133,11 +89,11 @@ extension Vault {
     /// Calls `observer`, with the backing file's status, for each file whose header a checkpoint has written without a
     /// request of a program. It is called under locks that requests hold: it must not wait for any.
     public func observeCheckpoints(_ observer: @escaping @Sendable (FileStatus, FileHeader) -> Void) {
-        checkpointObserver.withLock { $0 = CheckpointObserver(note: observer) }
+        checkpoints.observe(observer)
     }
 
     func noteCheckpoint(_ status: FileStatus, _ header: FileHeader) {
-        checkpointObserver.withLock { $0 }?.note(status, header)
+        checkpoints.note(status, header)
     }
 }
 

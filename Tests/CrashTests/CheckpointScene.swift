@@ -51,7 +51,7 @@ final class CheckpointScene: @unchecked Sendable {
     /// Does one random act, if it needs no checkpoint, which a thread that is in one could not begin.
     func actWithoutCheckpoint() throws {
         let journal = try vault.vault.openJournal()
-        let count = vault.vault.journalSize.part / 2
+        let count = vault.vault.options.journalSize.part / 2
         guard try journal.reserve(count) else { return }
         journal.unreserve(count)
         roomCount += 1

@@ -38,7 +38,7 @@ import Testing
         let checkpointer = try Checkpointer(test.vault) { _ in count.failures.add(1, ordering: .relaxed) }
         try checkpointer.start()
         defer { checkpointer.stop() }
-        let lowSpace = try #require(test.vault.lowSpace.withLock { $0 })
+        let lowSpace = try #require(test.vault.checkpoints.lowSpace.withLock { $0 })
         let end = ContinuousClock.now + .seconds(60)
         while count.failures.load(ordering: .relaxed) == 0 {
             try #require(ContinuousClock.now < end, "nothing is checkpointed")
@@ -59,7 +59,7 @@ import Testing
         defer { test.vault.abandon() }
         test.vault.mostDirtyFiles = 64
         let lowSpace = try Wakeup()
-        test.vault.lowSpace.withLock { $0 = lowSpace }
+        test.vault.checkpoints.lowSpace.withLock { $0 = lowSpace }
         for number in 0..<32 { try test.create(Name(bytes: "file \(number)".utf8)!).write([1], at: 0) }
         #expect(!lowSpace.clear())
         try test.create("one more").write([1], at: 0)

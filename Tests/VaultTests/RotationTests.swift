@@ -105,16 +105,16 @@ import Testing
         try rotate(test)
         try finish(rotation(of: test.vault))
         let rotation = rotation(of: test.vault)
-        let outcome = try test.vault.renames.noting([]) { () throws(VaultError) in rotation.walk() }
+        let outcome = try test.vault.order.renames.noting([]) { () throws(VaultError) in rotation.walk() }
         #expect(outcome == .unproven)
         #expect(rotation.walk() == .clean)
         // More renames than are kept.
         let moved = (0..<2000).map {
             ConcurrentRenames.Renamed(name: Name(bytes: Array("f\($0)".utf8))!, parent: test.root)
         }
-        test.vault.renames.watch()
-        try test.vault.renames.noting(moved) { () throws(VaultError) in }
-        #expect(!test.vault.renames.areSeen)
+        test.vault.order.renames.watch()
+        try test.vault.order.renames.noting(moved) { () throws(VaultError) in }
+        #expect(!test.vault.order.renames.areSeen)
     }
 
     /// A folder that keeps moving, behind the walk or away from it, is found all the same.

@@ -59,7 +59,7 @@ final class TestVault: Sendable {
     func next(isReadOnly: Bool, journalSize: JournalSize = .usual) -> Vault {
         let next = Vault(
             store: store, keys: vault.keys, ring: ring, traits: vault.traits, isReadOnly: isReadOnly,
-            isPrivileged: vault.isPrivileged, journalSize: journalSize)
+            isPrivileged: vault.options.isPrivileged, journalSize: journalSize)
         others.withLock { $0.append(next) }
         return next
     }

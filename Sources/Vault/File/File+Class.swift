@@ -20,7 +20,8 @@ extension File {
             try flushBindings()
             if state.length == 0 && protectionClass.isStricter(than: old) {
                 let fresh = FileKey(
-                    try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: vault.fileKeys)
+                    try authentic("") { () throws(CryptoError) in try Secret(random: 32) },
+                    countedBy: vault.memory.fileKeys)
                 let wrap = try self.wrap(fresh, for: protectionClass)
                 // What lies behind the length belongs to the old key. It is truncated before the next write.
                 state.repair.mayHaveTail()

@@ -49,7 +49,7 @@ extension File {
         do {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
-        vault.headerWrites.add(1, ordering: .releasing)
+        vault.flushes.headerWrites.add(1, ordering: .releasing)
         state.didPlaceHeader()
     }
 

@@ -94,7 +94,7 @@ extension File {
 
     /// What a block reads as.
     func look(at block: UInt64, _ key: FileKey) throws(VaultError) -> BlockState {
-        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+        try vault.memory.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
             defer { scratch.wipePlain() }
             do throws(VaultError) {
                 try loadBlock(block, index: 0, scratch)

@@ -33,7 +33,7 @@ extension File {
         let blocks = Int(BlockGeometry.blockCount(forLength: FileState.largestJournaledTruncation)) + 4
         try withRoom(Journal.roomForFile + Journal.roomForBlocks(blocks)) { (_) throws(VaultError) in
             let key = try currentKey()
-            try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+            try vault.memory.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
                 try body(key, scratch)
                 try keepLength()

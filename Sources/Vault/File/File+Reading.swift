@@ -30,7 +30,7 @@ extension File {
         let count = Int(min(UInt64(buffer.byteCount), state.length - offset))
         guard count > 0 else { return 0 }
         let base = unsafe buffer.withUnsafeMutableBytes { unsafe UnsafeMutableRawBufferPointer(rebasing: $0[..<count]) }
-        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+        try vault.memory.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
             var done = 0
             while done < count {
                 done += try unsafe readPass(

@@ -81,7 +81,7 @@ extension File {
     }
 
     private func prove(_ key: FileKey) throws(VaultError) {
-        try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+        try vault.memory.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
             defer { scratch.wipePlain() }
             let shown = try backing { () throws(Errno) in try shownTime() }
             // Readers see the same contents as before, so the time stays too, even if a full disk stops this.

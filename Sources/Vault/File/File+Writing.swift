@@ -57,7 +57,7 @@ extension File {
             guard count > 0 else { return true }
             // The durable end may have risen since the room was computed.
             guard room(offset, count, state.length, state.durable.end) <= reserved else { return false }
-            try vault.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
+            try vault.memory.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 defer { scratch.wipePlain() }
                 try body(key, scratch)
                 try keepLength()

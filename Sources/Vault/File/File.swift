@@ -51,8 +51,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     }
 
     deinit {
-        vault.flushedHeaders.note(state.durable, of: identity)
-        if let sidecar = nameless.staleSidecar.withLock({ $0 }) { vault.sidecars.add(sidecar) }
+        vault.flushes.headers.note(state.durable, of: identity)
+        if let sidecar = nameless.staleSidecar.withLock({ $0 }) { vault.left.sidecars.add(sidecar) }
     }
 
     /// The file key, unwrapped if it is not in memory. `locked` when its class key is not in memory. Needs `lock`.
@@ -64,7 +64,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
                 let secret = try vault.ring.unwrap(
                     FileKeyWrap(algorithm: header.protection.wrapAlgorithm, bytes: header.protection.wrap),
                     file: header.file, class: header.protectionClass)
-                let fresh = FileKey(secret, countedBy: vault.fileKeys)
+                let fresh = FileKey(secret, countedBy: vault.memory.fileKeys)
                 key = fresh
                 return fresh
             } catch { throw VaultError(error) }

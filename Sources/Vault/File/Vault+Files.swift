@@ -15,7 +15,7 @@ extension Vault {
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
-        let headerWrites = self.headerWrites.load(ordering: .acquiring)
+        let headerWrites = self.flushes.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent)
         if let expected, let file = fileInMemory(inode: expected.inode, at: binding(of: name, in: parent)),
             file.identity.identifier == expected.file,
@@ -38,13 +38,13 @@ extension Vault {
             throw .system(.ESTALE)
         }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
-        if expected != nil, self.headerWrites.load(ordering: .acquiring) == headerWrites {
+        if expected != nil, self.flushes.headerWrites.load(ordering: .acquiring) == headerWrites {
             try checkSummary(of: descriptor, status, against: header, at: binding)
         }
         let fresh = File(
             vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
             isNew: false, status: status)
-        if flushedHeaders.hold(header.generation, of: fresh.identity) {
+        if flushes.headers.hold(header.generation, of: fresh.identity) {
             fresh.state.durable.didFlush(header.generation)
         }
         fresh.state.names.didFind(placed, at: binding, isOnlyLink: status.linkCount == 1)
@@ -75,7 +75,9 @@ extension Vault {
         // A thread that finds the file in the table waits until its state is right.
         try file.lock.withExclusive { () throws(VaultError) in
             let known = files.insert(file)
-            guard known === file, self.headerWrites.load(ordering: .acquiring) != headerWrites else { return known }
+            guard known === file, self.flushes.headerWrites.load(ordering: .acquiring) != headerWrites else {
+                return known
+            }
             let placed = try readHeader(of: file.descriptor)
             guard placed.generation != file.state.header.generation else { return file }
             let status = try backing { () throws(Errno) in try store.status(of: file.descriptor) }
@@ -129,7 +131,7 @@ extension Vault {
         try boundDirtyFiles()
         let identifier = FileIdentifier(Random.bytes(16))
         let key = FileKey(
-            try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: fileKeys)
+            try authentic("") { () throws(CryptoError) in try Secret(random: 32) }, countedBy: memory.fileKeys)
         let generation = ring.generation
         let wrap: FileKeyWrap
         do {
@@ -150,7 +152,7 @@ extension Vault {
             file.key.withLock { $0 = key }
             file.marks.mayHaveCapabilities.store(false, ordering: .relaxed)
             // Rekeying may have passed this folder before the file was there.
-            if ring.generation != generation { renames.noteUnknown() }
+            if ring.generation != generation { order.renames.noteUnknown() }
             try file.lock.withExclusive { () throws(VaultError) in
                 try file.writeHeaderInPlace()
                 file.state.names.didCreate(in: createdIn)
@@ -172,7 +174,9 @@ extension Vault {
     }
 
     /// The class of a new entry in a folder.
-    public func classOfNew(in parent: Directory) -> ProtectionClass { min(parent.record.defaultClass, minimumClass) }
+    public func classOfNew(in parent: Directory) -> ProtectionClass {
+        min(parent.record.defaultClass, options.minimumClass)
+    }
 
     /// The class that a file created under `name` gets.
     ///
@@ -192,6 +196,7 @@ extension Vault {
         } catch {
             guard error == .system(.ENOENT) else { throw error }
         }
-        return side.hasContents ? min(database, minimumClass) : max(database, .completeUntilFirstUserAuthentication)
+        return side.hasContents
+            ? min(database, options.minimumClass) : max(database, .completeUntilFirstUserAuthentication)
     }
 }

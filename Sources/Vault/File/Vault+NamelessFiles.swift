@@ -31,7 +31,7 @@ extension Vault {
 
     /// Gives a name to a file without one; `EEXIST` if the name is taken, `ENOENT` if the file has had a name.
     public func giveName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
-        try renames.noting([ConcurrentRenames.Renamed(name: name, parent: parent)]) { () throws(VaultError) in
+        try order.renames.noting([ConcurrentRenames.Renamed(name: name, parent: parent)]) { () throws(VaultError) in
             try giveFirstName(name, in: parent, to: file)
         }
     }

@@ -21,7 +21,7 @@ extension Vault {
     package func recover() throws(VaultError) {
         guard !isOpen else { return }
         let now = UInt64(max(0, Timespec.now.seconds))
-        var head = JournalHead(volume: keys.volume, partSize: journalSize.part)
+        var head = JournalHead(volume: keys.volume, partSize: options.journalSize.part)
         let file: Descriptor
         if let old = try RecoveryJournal(of: self) {
             head.features = old.head.features
@@ -39,14 +39,15 @@ extension Vault {
                 // Above all epochs that the last session can have used: its records are never taken for new ones.
                 head.nextEpoch += 1 << 32
             }
-            file = try tookOver && old.head.opened != 0 ? newJournal(head, insteadOf: old.file) : old.file
+            file = try options.tookOver && old.head.opened != 0 ? newJournal(head, insteadOf: old.file) : old.file
         } else {
             file = try makeJournal(head)
         }
-        windows.withLock { $0 = head.windows }
+        left.windows.withLock { $0 = head.windows }
         head.opened = max(1, now)
         head.hasBlockRuns = true
-        let journal = Journal(store: store, keys: keys, file: file, head: head, mostParts: journalSize.mostParts)
+        let journal = Journal(
+            store: store, keys: keys, file: file, head: head, mostParts: options.journalSize.mostParts)
         try backing { () throws(Errno) in
             // The time is read before the journal is written to: the next stamp must be another one.
             let stamp = try store.status(of: file).modified.seconds

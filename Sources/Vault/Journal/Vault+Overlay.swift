@@ -35,9 +35,11 @@ extension Vault {
     /// Reads what a crash has left in the journal, in a read-only vault.
     func overlayJournal() throws(VaultError) {
         guard !isOpen, let old = try RecoveryJournal(of: self) else { return }
-        windows.withLock { $0 = old.head.windows }
+        left.windows.withLock { $0 = old.head.windows }
         guard old.head.opened != 0 else { return }
-        windows.withLock { $0.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max)) }
+        left.windows.withLock {
+            $0.append(JournalHead.Window(from: old.head.opened - min(old.head.opened, 2), to: .max))
+        }
         let entries = try old.entries()
         var overlays = Overlays()
         overlays.tombstones = try old.tombstones(in: entries)
@@ -45,14 +47,14 @@ extension Vault {
             overlays.files[FileIdentity(identifier: effect.file, inode: effect.inode)] = old.overlay(of: effect)
             if effect.generation == 0 { overlays.made[effect.inode] = effect.header }
         }
-        self.overlays.withLock { $0 = overlays }
+        self.left.overlays.withLock { $0 = overlays }
         journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
     }
 
     /// The overlay of a file with this header on disk, if there is one.
     package func overlay(of header: FileHeader, inode: UInt64) -> Overlay? {
         let identity = FileIdentity(identifier: header.file, inode: inode)
-        guard isReadOnly, let overlay = overlays.withLock({ $0.files[identity] }),
+        guard isReadOnly, let overlay = left.overlays.withLock({ $0.files[identity] }),
             overlay.generation == header.generation
                 || (overlay.generation == 0 && overlay.header?.generation == header.generation)
         else { return nil }
@@ -61,29 +63,30 @@ extension Vault {
 
     /// The header of a void file, if the journal has it.
     package func madeHeader(of descriptor: Descriptor) -> FileHeader? {
-        guard isReadOnly, overlays.withLock({ !$0.made.isEmpty }), let status = try? store.status(of: descriptor) else {
+        guard isReadOnly, left.overlays.withLock({ !$0.made.isEmpty }), let status = try? store.status(of: descriptor)
+        else {
             return nil
         }
-        return overlays.withLock { $0.made[status.inode] }
+        return left.overlays.withLock { $0.made[status.inode] }
     }
 
     /// The tombstone of the directory that had this name, if it was moved aside.
     func tombstone(for name: Name, in folder: Descriptor) -> Name? {
-        guard isReadOnly, overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
+        guard isReadOnly, left.overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
         else {
             return nil
         }
-        return overlays.withLock { $0.tombstones[Overlays.FolderEntry(folder: status.inode, name: name)] }
+        return left.overlays.withLock { $0.tombstones[Overlays.FolderEntry(folder: status.inode, name: name)] }
     }
 
     /// The names that directories in a folder would have again, by their tombstones.
     package func tombstones(in folder: Descriptor) -> [Name: Name] {
-        guard isReadOnly, overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
+        guard isReadOnly, left.overlays.withLock({ !$0.tombstones.isEmpty }), let status = try? store.status(of: folder)
         else {
             return [:]
         }
         var names: [Name: Name] = [:]
-        for (entry, tombstone) in overlays.withLock({ $0.tombstones }) where entry.folder == status.inode {
+        for (entry, tombstone) in left.overlays.withLock({ $0.tombstones }) where entry.folder == status.inode {
             names[tombstone] = entry.name
         }
         return names

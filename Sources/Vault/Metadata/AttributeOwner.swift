@@ -57,7 +57,7 @@ package struct AttributeSubject: Sendable {
 extension Vault {
     /// Whether FIFOs, sockets, device nodes and symbolic links can have attributes: in the backing store only root can
     /// set them.
-    public var hasNodeAttributes: Bool { isPrivileged }
+    public var hasNodeAttributes: Bool { options.isPrivileged }
 
     /// Opens an entry that is neither a file nor a directory, for its attributes; `ESTALE` if its inode is not the
     /// expected one.

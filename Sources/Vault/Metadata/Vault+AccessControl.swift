@@ -60,7 +60,7 @@ extension Vault {
     func give(_ file: AttributeSubject, _ inheritance: Inheritance, made status: FileStatus?) throws(VaultError) {
         let ownership = inheritance.ownership
         let isOwned = status.map { $0.owner == ownership.user && $0.group == ownership.group } ?? false
-        if isPrivileged && !isOwned {
+        if options.isPrivileged && !isOwned {
             try backing { () throws(Errno) in
                 try store.setOwner(user: ownership.user, group: ownership.group, of: file.descriptor)
             }
@@ -75,7 +75,7 @@ extension Vault {
     func give(node name: Name, in folder: Descriptor, _ inheritance: Inheritance) throws(Errno) {
         let ownership = inheritance.ownership
         var mode = ownership.mode
-        if isPrivileged {
+        if options.isPrivileged {
             try store.setOwner(user: ownership.user, group: ownership.group, of: name, in: folder)
         }
         if let list = inheritance.access {

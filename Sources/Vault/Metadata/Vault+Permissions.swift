@@ -17,8 +17,8 @@ extension Vault {
         do {
             return try body()
         } catch {
-            guard error == .system(.EACCES), !isPrivileged, !isReadOnly else { throw error }
-            return try modes.withExclusive { () throws(VaultError) in
+            guard error == .system(.EACCES), !options.isPrivileged, !isReadOnly else { throw error }
+            return try order.modes.withExclusive { () throws(VaultError) in
                 // A rename cannot replace an open inode, so the mode is restored on the same one.
                 guard let file = try? pin(subject), let own = try? store.status(of: file).permissions else {
                     throw error
@@ -41,7 +41,7 @@ extension Vault {
 
     /// The status of a backing file, without permissions that are added for a moment.
     func backingStatus(of subject: Subject) throws(VaultError) -> FileStatus {
-        try modes.withShared { () throws(VaultError) in
+        try order.modes.withShared { () throws(VaultError) in
             try backing { () throws(Errno) in
                 switch subject {
                 case .file(let file): try store.status(of: file)
@@ -53,7 +53,7 @@ extension Vault {
 
     /// Sets a mode or an owner, which clears set-ID bits, while no permissions are added.
     func changeBacking(_ change: BackingChange) throws(VaultError) {
-        try modes.withExclusive { () throws(VaultError) in
+        try order.modes.withExclusive { () throws(VaultError) in
             try backing { () throws(Errno) in try change.apply(to: store) }
         }
     }
@@ -63,12 +63,12 @@ extension Vault {
     func keepingSetID<Result, Failure: Error>(
         of file: Descriptor, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard !isPrivileged else { return try body() }
-        let result = try modes.withShared { () throws(Failure) -> Result? in
+        guard !options.isPrivileged else { return try body() }
+        let result = try order.modes.withShared { () throws(Failure) -> Result? in
             try setIDMode(of: file) == nil ? body() : nil
         }
         if let result { return result }
-        return try modes.withExclusive { () throws(Failure) in
+        return try order.modes.withExclusive { () throws(Failure) in
             let mode = setIDMode(of: file)
             defer { if let mode { try? store.setMode(mode, of: file) } }
             return try body()

@@ -15,7 +15,7 @@ extension Vault {
         // In a vault that is only read, the journal may have a newer header.
         guard traits.hasAttributes, !isReadOnly, own.kind == .regular, own.linkCount == 1,
             own.modified.nanoseconds == 0, files.file(ofInode: own.inode) == nil,
-            !distrusted.withLock({ $0.contains(own.inode) }), !isHidden(stored, in: parent)
+            !left.distrusted.withLock({ $0.contains(own.inode) }), !isHidden(stored, in: parent)
         else { return nil }
         var value: InlineArray<66, UInt8> = .init(repeating: 0)
         do throws(Errno) {
@@ -46,7 +46,7 @@ extension Vault {
         of file: Descriptor, _ own: FileStatus, against header: FileHeader, at binding: NameBinding
     ) throws(VaultError) {
         guard traits.hasAttributes, !isReadOnly, own.modified.nanoseconds == 0,
-            !distrusted.withLock({ $0.contains(own.inode) }),
+            !left.distrusted.withLock({ $0.contains(own.inode) }),
             let bytes = try? store.attribute(FileSummary.attribute, of: file),
             let summary = unsafe summary(bytes.span.bytes, at: binding, own),
             summary.file != header.file || summary.generation != header.generation
@@ -92,7 +92,7 @@ extension Vault {
 
     /// Notes that a header has shown a summary to be wrong.
     public func distrustSummary(ofInode inode: UInt64) {
-        _ = distrusted.withLock { $0.insert(inode) }
+        _ = left.distrusted.withLock { $0.insert(inode) }
     }
 
     /// What stat(2) shows of a name; nil if its summary is not valid or it is not the expected file.

@@ -140,25 +140,25 @@ extension Vault {
     /// that is open, it goes once that is closed.
     func removeTombstone(_ tombstone: Name, in parent: Directory) {
         retryTombstones()
-        if !isPrivileged { try? store.setMode(0o700, of: tombstone, in: parent.descriptor) }
+        if !options.isPrivileged { try? store.setMode(0o700, of: tombstone, in: parent.descriptor) }
         forgetFailure(ofFolder: tombstone, in: parent.descriptor)
         do throws(Errno) {
             try store.unlinkTree(tombstone, in: parent.descriptor) { $0.isOfRemovedFile }
         } catch {
             guard [.ENOTEMPTY, .EEXIST, .EBUSY].contains(error) else { return }
-            tombstones.add(tombstone, in: parent)
+            left.tombstones.add(tombstone, in: parent)
         }
     }
 
     /// Removes the tombstones whose files are closed by now.
     private func retryTombstones() {
-        guard !tombstones.isEmpty else { return }
-        tombstones.retry { (try? store.removeDirectory($0, in: $1.descriptor)) != nil }
+        guard !left.tombstones.isEmpty else { return }
+        left.tombstones.retry { (try? store.removeDirectory($0, in: $1.descriptor)) != nil }
     }
 
     /// At the end, when all files are closed: the store hears of the last close a moment later.
     func removeLeftTombstones() {
-        for attempt in 0..<10 where !tombstones.isEmpty {
+        for attempt in 0..<10 where !left.tombstones.isEmpty {
             if attempt > 0 { usleep(20_000) }
             retryTombstones()
         }

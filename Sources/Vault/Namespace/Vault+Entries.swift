@@ -198,7 +198,7 @@ extension Vault {
     func makeOwned(
         _ stored: StoredName, in parent: Directory, make: (Name) throws(Errno) -> Void
     ) throws(VaultError) {
-        guard isPrivileged else {
+        guard options.isPrivileged else {
             do { return try make(stored.name) } catch {
                 if error != .EEXIST { dropSidecar(of: stored, in: parent) }
                 throw .system(error)
@@ -296,7 +296,7 @@ extension Vault {
             ConcurrentRenames.Renamed(name: name, parent: parent),
             ConcurrentRenames.Renamed(name: newName, parent: newParent),
         ]
-        try renames.noting(file == nil ? [] : ends) { () throws(VaultError) in
+        try order.renames.noting(file == nil ? [] : ends) { () throws(VaultError) in
             try linkEntry(name, in: parent, file: file, to: newName, in: newParent)
         }
     }

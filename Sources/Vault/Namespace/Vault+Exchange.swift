@@ -22,7 +22,7 @@ extension Vault {
     /// Source: renameat2(2), RENAME_EXCHANGE.
     public func exchange(_ first: Exchanged, _ second: Exchanged) throws(VaultError) {
         let ends = [first, second].map { ConcurrentRenames.Renamed(name: $0.name, parent: $0.parent) }
-        try renames.noting(ends) { () throws(VaultError) in try exchangeEntries(first, second) }
+        try order.renames.noting(ends) { () throws(VaultError) in try exchangeEntries(first, second) }
     }
 
     private func exchangeEntries(_ first: Exchanged, _ second: Exchanged) throws(VaultError) {

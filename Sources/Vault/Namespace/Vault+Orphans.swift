@@ -12,7 +12,7 @@ extension Vault {
     /// Removes only what was last changed in a session that did not end cleanly. Any other empty file was emptied by
     /// another program: it stays and is refused. Removes nothing that holds a byte of a file.
     func tidy(_ directory: Directory) throws(VaultError) {
-        let windows = windows.withLock { $0 }
+        let windows = left.windows.withLock { $0 }
         guard !windows.isEmpty, !isReadOnly else { return }
         let folder = directory.descriptor
         guard try backing({ () throws(Errno) in try store.status(of: folder) }).isWithin(windows) else { return }
@@ -45,9 +45,9 @@ extension Vault {
     /// Whether an entry is an orphan to be hidden, in a vault that is only read.
     func isHidden(_ name: Name, in directory: Directory) -> Bool {
         guard isReadOnly else { return false }
-        let windows = windows.withLock { $0 }
+        let windows = left.windows.withLock { $0 }
         guard !windows.isEmpty, let status = try? store.status(of: name, in: directory.descriptor),
-            status.isWithin(windows), overlays.withLock({ $0.made[status.inode] == nil })
+            status.isWithin(windows), left.overlays.withLock({ $0.made[status.inode] == nil })
         else { return false }
         return orphan(name, status, in: directory.descriptor, windows) != nil
     }

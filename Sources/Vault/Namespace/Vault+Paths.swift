@@ -49,13 +49,13 @@ extension Vault {
         _ changes: () -> [PathChange]?, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         var most = 16
-        let bound = Int(journalSize.part / Journal.roomForFile / 2)
+        let bound = Int(options.journalSize.part / Journal.roomForFile / 2)
         var isDone = false
         while !isDone {
             let room = UInt64(most) * Journal.roomForFile
             try makeRoom(room)
             defer { giveBackRoom(room) }
-            isDone = try paths.withExclusive { () throws(VaultError) in
+            isDone = try order.paths.withExclusive { () throws(VaultError) in
                 guard let changes = changes() else {
                     try body()
                     return true

@@ -38,7 +38,7 @@ extension Vault {
         _ old: RenameEnd, _ moved: Moved, to new: RenameEnd, replaced: ReplacedFile?, _ kind: RenameKind
     ) throws(VaultError) {
         let ends = [old, new].map { ConcurrentRenames.Renamed(name: $0.name, parent: $0.parent) }
-        try renames.noting(ends) { () throws(VaultError) in
+        try order.renames.noting(ends) { () throws(VaultError) in
             try prepareSidecar(of: new.stored, in: new.parent)
             switch moved {
             case .file(let file): try renameFile(file, old, to: new, replaced, kind)
@@ -140,7 +140,7 @@ extension Vault {
             return isStricter && !header.protection.isExplicit && !isIndex ? (replaced.protectionClass, false) : nil
         }
         let isWeaker = header.protectionClass.isStricter(than: replaced.protectionClass)
-        if isWeaker, header.protection.isExplicit || minimumClass.isStricter(than: replaced.protectionClass) {
+        if isWeaker, header.protection.isExplicit || options.minimumClass.isStricter(than: replaced.protectionClass) {
             return nil
         }
         return sameDirectory || isStricter ? (replaced.protectionClass, true) : nil

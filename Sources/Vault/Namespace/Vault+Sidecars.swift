@@ -8,7 +8,7 @@ extension Vault {
     /// Makes the sidecar of a long name durable before its entry appears.
     package func prepareSidecar(of stored: StoredName, in directory: Directory) throws(VaultError) {
         guard let sidecar = stored.sidecar else { return }
-        sidecars.keep(sidecar.name)
+        left.sidecars.keep(sidecar.name)
         try backing { () throws(Errno) in
             try writeWholeFile(sidecar.ciphertext, at: sidecar.name, in: directory.descriptor)
         }
@@ -23,14 +23,14 @@ extension Vault {
     }
 
     func drop(_ sidecar: StaleSidecars.Sidecar) {
-        sidecars.add(sidecar)
+        left.sidecars.add(sidecar)
         // After a failure the next call tries again.
-        if sidecars.count > Self.mostStaleSidecars { try? dropSidecars() }
+        if left.sidecars.count > Self.mostStaleSidecars { try? dropSidecars() }
     }
 
     /// Removes the sidecars whose entries are durably gone.
     func dropSidecars() throws(VaultError) {
-        let stale = sidecars.all
+        let stale = left.sidecars.all
         var folders: [Descriptor] = []
         for sidecar in stale where !folders.contains(where: { $0 === sidecar.directory }) {
             folders.append(sidecar.directory)
@@ -38,6 +38,6 @@ extension Vault {
         for folder in folders {
             try flush(folder: folder)
         }
-        for sidecar in stale { sidecars.remove(sidecar, in: self) }
+        for sidecar in stale { left.sidecars.remove(sidecar, in: self) }
     }
 }

@@ -58,7 +58,7 @@ extension Vault {
             try makeOwned(stored, in: parent) { (name) throws(Errno) in
                 try store.makeSymbolicLink(
                     to: long?.bytes ?? Base64URL.encode(sealed), name, in: parent.descriptor)
-                if isPrivileged { try setOwner(owner, ofLink: name, in: parent.descriptor) }
+                if options.isPrivileged { try setOwner(owner, ofLink: name, in: parent.descriptor) }
             }
         } catch {
             if let long { drop(long, in: parent) }
@@ -124,9 +124,9 @@ extension Vault {
         let name = Name.longTarget()
         let folder = try makeOwnFolder(.targets)
         // Once in each session: the process that made the folder may have crashed before its flush.
-        if !hasFlushedTargets.load(ordering: .acquiring) {
+        if !flushes.hasFlushedTargets.load(ordering: .acquiring) {
             try flush(folder: store.root)
-            hasFlushedTargets.store(true, ordering: .releasing)
+            flushes.hasFlushedTargets.store(true, ordering: .releasing)
         }
         try backing { () throws(Errno) in try writeWholeFile(sealed, at: name, in: folder) }
         try flush(folder: folder)

@@ -51,10 +51,10 @@ public final class KeyRotation: Sendable {
             state.progress.begin()
             state.hasFoundWork = false
         }
-        vault.renames.watch()
+        vault.order.renames.watch()
         guard hasKeys, walkTree(), lookAtMoved(), lookAtOpen() else { return .interrupted }
         // Read last, so that it covers all renames of the walk, also those during the look at open files.
-        let isSeen = vault.renames.areSeen
+        let isSeen = vault.order.renames.areSeen
         return state.withLock { state in
             state.progress.fraction = 1
             if state.progress.failed > 0 { return .failed }
@@ -66,7 +66,7 @@ public final class KeyRotation: Sendable {
     public func makeDurable() throws(VaultError) { try vault.synchronize() }
 
     /// Ends the recording of renames.
-    public func end() { vault.renames.stopWatching() }
+    public func end() { vault.order.renames.stopWatching() }
 
     // MARK: -
 
@@ -90,7 +90,7 @@ public final class KeyRotation: Sendable {
 
     /// Looks at entries that were renamed during the walk. False if it must stop.
     private func lookAtMoved() -> Bool {
-        while let moved = vault.renames.next() {
+        while let moved = vault.order.renames.next() {
             guard !mustStop else { return false }
             let walkPath = WalkPath(moved.name, in: nil)
             do throws(VaultError) {

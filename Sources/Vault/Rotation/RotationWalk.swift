@@ -157,7 +157,7 @@ struct RotationWalk {
 extension Vault {
     /// Whether the daemon has the owner's rights for an entry.
     fileprivate func isOwn(_ name: Name, in folder: Descriptor) -> Bool {
-        isPrivileged || (try? store.status(of: name, in: folder).owner) == geteuid()
+        options.isPrivileged || (try? store.status(of: name, in: folder).owner) == geteuid()
     }
 
     /// Opens a folder to list it on the vault's own behalf: its time of access does not move.

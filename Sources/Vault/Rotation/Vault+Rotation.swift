@@ -5,7 +5,7 @@ import Store
 extension Vault {
     /// Renews the wrap of a file that may be in use. Returns whether it had an old one.
     func renewWrap(of name: Name, in parent: Directory) throws(VaultError) -> Bool {
-        let headerWrites = self.headerWrites.load(ordering: .acquiring)
+        let headerWrites = self.flushes.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent).name
         let opened = try openToRenew(stored, in: parent.descriptor)
         guard let descriptor = opened.file else { return false }
@@ -47,7 +47,7 @@ extension Vault {
 
     /// As `renewWrap(of:in:)`, for a file under a foreign name. False if it is not a file of the vault.
     func renewForeignWrap(of name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
-        let headerWrites = self.headerWrites.load(ordering: .acquiring)
+        let headerWrites = self.flushes.headerWrites.load(ordering: .acquiring)
         guard let descriptor = try openToRenew(name, in: folder).file else { return false }
         let status = try backing { () throws(Errno) in try store.status(of: descriptor) }
         guard status.kind == .regular else { return false }

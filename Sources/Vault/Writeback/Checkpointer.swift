@@ -23,7 +23,7 @@ public final class Checkpointer: Sendable {
     /// - Throws: the reason why no thread can be made.
     public func start() throws(Errno) {
         try worker.start { [self] in run() }
-        vault.lowSpace.withLock { [lowSpace] in $0 = lowSpace }
+        vault.checkpoints.lowSpace.withLock { [lowSpace] in $0 = lowSpace }
     }
 
     /// Ends the thread and waits until it has ended.
@@ -71,14 +71,14 @@ public final class Checkpointer: Sendable {
 extension Vault {
     /// Wakes the checkpointer when the active part of the journal fills up, so that it frees the next one in time.
     func signalLowSpace() {
-        if journal.withLock({ $0 })?.isLowOnSpace ?? false { lowSpace.withLock { $0 }?.signal() }
+        if journal.withLock({ $0 })?.isLowOnSpace ?? false { checkpoints.lowSpace.withLock { $0 }?.signal() }
     }
 
     /// Wakes the checkpointer when more than half of the dirty files that are allowed wait, and again after each 64
     /// more: programs rename thousands of files between two of its looks, and must not have to wait for it.
     func signalDirtyFiles(_ count: Int) {
         let excess = count - mostDirtyFiles / 2
-        if excess > 0, excess % 64 == 1 { lowSpace.withLock { $0 }?.signal() }
+        if excess > 0, excess % 64 == 1 { checkpoints.lowSpace.withLock { $0 }?.signal() }
     }
 
     /// A checkpoint now keeps a later write from having to wait for one.

@@ -34,15 +34,15 @@ extension Vault {
         try backing { () throws(Errno) in
             // Called only after a flush has failed.
             func inode() throws(Errno) -> UInt64 { try store.status(of: folder).inode }
-            if folderFailures.withLock({ !$0.isEmpty }) {
+            if flushes.folderFailures.withLock({ !$0.isEmpty }) {
                 let inode = try inode()
-                if let failure = folderFailures.withLock({ $0[inode] ?? $0[0] }) { throw failure }
+                if let failure = flushes.folderFailures.withLock({ $0[inode] ?? $0[0] }) { throw failure }
             }
             do throws(Errno) { try store.synchronize(folder, dataOnly: false) } catch {
                 guard error != .notAnswered else { throw error }
                 // The failure is kept even if the folder's inode is unknown: no inode has the number 0.
                 let inode = (try? inode()) ?? 0
-                folderFailures.withLock { $0[inode] = error }
+                flushes.folderFailures.withLock { $0[inode] = error }
                 throw error
             }
         }
@@ -51,11 +51,11 @@ extension Vault {
     /// Flushes the backing store's whole file system. A failure is final here too, and so is one of a single folder's
     /// flush.
     package func flushAll() throws(VaultError) {
-        try flushesOfAll.lock.withLock { () throws(VaultError) in
-            if let failure = folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
-            if let failure = flushesOfAll.failure.withLock({ $0 }) { throw .system(failure) }
+        try flushes.ofAll.lock.withLock { () throws(VaultError) in
+            if let failure = flushes.folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
+            if let failure = flushes.ofAll.failure.withLock({ $0 }) { throw .system(failure) }
             do throws(Errno) { try store.synchronizeAll() } catch {
-                if error != .notAnswered { flushesOfAll.failure.withLock { $0 = error } }
+                if error != .notAnswered { flushes.ofAll.failure.withLock { $0 = error } }
                 throw .system(error)
             }
         }
@@ -67,9 +67,11 @@ extension Vault {
 
     /// Forgets the failure of a folder that is being removed: its inode number may be used again.
     func forgetFailure(ofFolder name: Name, in parent: Descriptor) {
-        guard folderFailures.withLock({ !$0.isEmpty }), let inode = try? store.status(of: name, in: parent).inode else {
+        guard flushes.folderFailures.withLock({ !$0.isEmpty }),
+            let inode = try? store.status(of: name, in: parent).inode
+        else {
             return
         }
-        folderFailures.withLock { $0[inode] = nil }
+        flushes.folderFailures.withLock { $0[inode] = nil }
     }
 }

@@ -68,7 +68,7 @@ extension File {
     /// - Returns: false if the path is needed and cannot be found out.
     private func declareIntent(needingPath needsPath: Bool) throws(Errno) -> Bool {
         // Under `paths`: no folder gets another name until the record is there.
-        try vault.paths.withShared { () throws(Errno) in
+        try vault.order.paths.withShared { () throws(Errno) in
             var path: [UInt8] = []
             do throws(Errno) {
                 path = try vault.store.path(of: descriptor)

@@ -23,15 +23,15 @@ extension File {
     ) throws(VaultError) {
         while true {
             var reserved = count()
-            if reserved > vault.journalSize.part {
+            if reserved > vault.options.journalSize.part {
                 // More blocks below the durable end than a part has room for: a truncation is under way, or the file
                 // could not be checkpointed after one.
                 try lock.withExclusive { () throws(VaultError) in
-                    if count() > vault.journalSize.part { try checkpointAlone(CheckpointRequest()) }
+                    if count() > vault.options.journalSize.part { try checkpointAlone(CheckpointRequest()) }
                 }
                 reserved = count()
             }
-            guard reserved <= vault.journalSize.part else { throw .system(.ENOSPC) }
+            guard reserved <= vault.options.journalSize.part else { throw .system(.ENOSPC) }
             try vault.makeRoom(reserved)
             defer { vault.giveBackRoom(reserved) }
             let isDone = try lock.withExclusive { () throws(VaultError) in try body(reserved) }
@@ -65,7 +65,7 @@ extension File {
         }
         let record = JournalRecord(
             .blocks, of: identifier, generation: 1, number: block, payloadCount: stored.byteCount)
-        try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
+        try vault.memory.scratches.withIdleScratch { (scratch) throws(VaultError) in
             try authentic("") { () throws(CryptoError) in try scratch.hash(stored, as: 0, vault.keys) }
             try backing { () throws(Errno) in
                 let extent = try vault.openJournal().appendTogether(UInt64(record.byteCount), of: identity) { add in
@@ -214,7 +214,7 @@ extension File {
     func journalHeader() throws(VaultError) {
         guard try beginRecords() else { return }
         // The scratch is not used.
-        try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in
+        try vault.memory.scratches.withIdleScratch { (scratch) throws(VaultError) in
             _ = try appendWithHeader([], of: scratch)
         }
     }

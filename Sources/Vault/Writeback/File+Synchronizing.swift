@@ -52,7 +52,7 @@ extension File {
                     }
                 }
             }
-            vault.headerWrites.add(1, ordering: .releasing)
+            vault.flushes.headerWrites.add(1, ordering: .releasing)
             state.didConfirmPlacedHeader()
             try keepModified(own)
         }
@@ -98,7 +98,7 @@ extension File {
         let fresh = state.freshBlocks()
         try confirming(state.length) { () throws(VaultError) in
             // The cipher is not used: the blocks are copied as they are, encrypted.
-            try vault.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }
+            try vault.memory.scratches.withIdleScratch { (scratch) throws(VaultError) in try mirror(fresh, scratch) }
         }
     }
 

@@ -19,7 +19,7 @@ extension Vault {
     }
 
     /// Whether there is anything to checkpoint.
-    public var isCheckpointed: Bool { files.dirtyCount == 0 && sidecars.isEmpty }
+    public var isCheckpointed: Bool { files.dirtyCount == 0 && left.sidecars.isEmpty }
 
     /// Checkpoints files; the first error is thrown, after the others have been checkpointed.
     ///
@@ -31,7 +31,7 @@ extension Vault {
         // Released outside the lock: the last reference to a removed file frees its blocks, which may take long.
         var checkpointed: [File] = []
         defer { checkpointed.removeAll() }
-        try checkpointing.withLock { _ throws(VaultError) in
+        try checkpoints.checkpointing.withLock { _ throws(VaultError) in
             let files = files()
             guard !files.isEmpty else { return }
             checkpointed = files

@@ -61,7 +61,7 @@ public final class Repair: Sendable {
         let work = RepairWork(vault, salvages: salvages, check: check)
         // Opening a folder removes a crash's orphans if windows are set. A repair reports them first, and moves what
         // lies in a folder without a record to lost+found.
-        let windows = vault.windows.withLock { windows in
+        let windows = vault.left.windows.withLock { windows in
             defer { windows = [] }
             return windows
         }

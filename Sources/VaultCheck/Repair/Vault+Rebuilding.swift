@@ -52,8 +52,8 @@ extension Vault {
             return try removeJournal()
         }
         // If the store reserves no space, the file may end before the second part does.
-        let sizes = [area / 2 / 4096 * 4096, journalSize.part, JournalSize.usual.part]
-        let empty = JournalHead(volume: keys.volume, partSize: journalSize.part)
+        let sizes = [area / 2 / 4096 * 4096, options.journalSize.part, JournalSize.usual.part]
+        let empty = JournalHead(volume: keys.volume, partSize: options.journalSize.part)
         var (head, old, count) = (empty, nil as RecoveryJournal?, -1)
         for size in sizes where size > 0 && size <= JournalHead.largestPart {
             var possible = JournalHead(volume: keys.volume, partSize: size)
