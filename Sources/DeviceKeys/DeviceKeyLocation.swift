@@ -59,8 +59,9 @@ public enum DeviceKeyLocation {
             volume: volume, released: secret, from: path, hardware: TPMGuard(tcti: tcti), counter: counter)
     }
 
-    /// Changes how the key at `path` is kept: in a plain file, or sealed with the present PCR values and with a new
-    /// counter. `load` returns the key with that.
+    /// Changes how the key at `path` is kept: in a plain file, or sealed with the present PCR values and with a
+    /// counter. `load` returns the key with that. A counter that is there stays: a file that was sealed before must not
+    /// find it gone, since a counter that is lost refuses no keybag.
     ///
     /// - Parameters:
     ///   - key: the key that `load` returned.
@@ -71,20 +72,25 @@ public enum DeviceKeyLocation {
     ) throws(Failure) {
         if case .tpm2(let pcrs) = kind {
             let volume = key.volume
+            let present = (key.counter as? TPMCounter).flatMap { ((try? $0.lowest()) ?? 0) > 0 ? $0 : nil }
             try key.withSecret { (secret) throws(Failure) in
-                let counter = try TPMCounter.make(for: secret, at: generation, path: path, volume: volume, tcti: tcti)
-                try seal(secret, counter, volume, pcrs, replacing: path, tcti)
+                let counter =
+                    if let present { present } else {
+                        try TPMCounter.make(for: secret, at: generation, path: path, volume: volume, tcti: tcti)
+                    }
+                try seal(secret, counter, isNew: present == nil, volume, pcrs, replacing: path, tcti)
+                try? present?.raise(to: generation)
             }
         } else {
             try DeviceKeyFile.replace(path: path, by: key)
+            // Only now: until the new file is durable, the old one may come back.
+            key.counter?.remove()
         }
-        // Only now: until the new file is durable, the old one may come back.
-        key.counter?.remove()
     }
 
     private static func seal(
-        _ secret: borrowing Secret, _ counter: TPMCounter?, _ volume: VolumeIdentifier, _ pcrs: PCRSelection,
-        replacing path: Path, _ tcti: String?
+        _ secret: borrowing Secret, _ counter: TPMCounter?, isNew: Bool, _ volume: VolumeIdentifier,
+        _ pcrs: PCRSelection, replacing path: Path, _ tcti: String?
     ) throws(Failure) {
         var file: SealedDeviceKey?
         do throws(Failure) {
@@ -93,7 +99,7 @@ public enum DeviceKeyLocation {
             try DeviceKeyFile.replace(path: path, bySealed: sealed.encoded)
         } catch {
             // The failure may have come after the file was replaced.
-            if file == nil || (try? SealedDeviceKey.read(path)) != file { counter?.remove() }
+            if isNew, file == nil || (try? SealedDeviceKey.read(path)) != file { counter?.remove() }
             throw error
         }
     }
@@ -107,8 +113,15 @@ public enum DeviceKeyLocation {
             : try key.copy(besides: path, hardware: TPMGuard(), counter: key.counter)
     }
 
-    /// The counter of the key at `path`; nil if there is none, or if the TPM does not release the key now.
-    public static func counter(at path: Path) -> (any GenerationCounter)? {
-        do { return try load(path: path).counter } catch { return nil }
+    /// What removes the counter of the key at `path` once that file is destroyed; nil if no TPM has sealed the key. No
+    /// TPM is asked before it is called: one that does not answer must not keep a key from being destroyed.
+    public static func counterRemoval(at path: Path, tcti: String? = tcti) -> (() -> Void)? {
+        guard let file = (try? SealedDeviceKey.read(path)) ?? nil else { return nil }
+        return {
+            guard let released = try? file.release(path: path, tcti: tcti), let place = released.counter,
+                let authorization = try? TPMCounter.authorization(of: released.key, file.volume)
+            else { return }
+            TPMCounter(place, authorization: authorization, path: path, volume: file.volume, tcti: tcti).remove()
+        }
     }
 }

@@ -84,7 +84,7 @@ final class TPMCounter: GenerationCounter {
             // A new one if the old one is lost.
             let next =
                 if let found {
-                    SealedCounter(index: place.index, showing: found, at: generation)
+                    SealedCounter(index: place.index, showing: found &+ 1, at: generation)
                 } else { try Self.make(at: generation, authorization, tcti) }
             guard let next else { return }
             do throws(Failure) { try store(next) } catch {
@@ -92,6 +92,12 @@ final class TPMCounter: GenerationCounter {
                 throw error
             }
             place = next
+            guard found != nil else { return }
+            // With the offset of a file that was sealed earlier, the counter must tell more than it did. Only now, so
+            // that it never tells too much.
+            _ = try unlessLost { (tpm) throws(TPMError) in
+                try tpm.increment(counter: next.index, by: 1, auth: authorization)
+            }
         }
     }
 

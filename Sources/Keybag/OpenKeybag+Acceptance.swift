@@ -23,16 +23,21 @@ extension OpenKeybag {
             _ = try keybag.openDeviceSlot(device)
         }
         guard case .older(let seen, let isConflict) = device.age(of: present) else { throw .notOlder }
-        guard let newest = seen?.keybag, newest.file.publicKey == present.file.publicKey else { throw .beforeRotation }
+        guard let newest = seen?.keybag else { throw .olderKeybag(seen: nil, isConflict: false) }
+        guard newest.file.publicKey == present.file.publicKey else { throw .beforeRotation }
         let keybag = try OpenKeybag(storage: storage, device: device, sealed: newest)
         let opened = try keybag.openSlot(of: newest, credential)
         var sealed = newest
-        if isConflict {
+        // The copy may be from the middle of a rotation, of which some files have the keys from before.
+        let previousKeys = present.file.previousKeys ?? newest.file.previousKeys
+        if isConflict || previousKeys != newest.file.previousKeys {
             var file = newest.file
+            file.previousKeys = previousKeys
             try file.advance()
             sealed = try SealedKeybag(sealing: file, opened.bundle, keybag.device)
         }
         try storage.put(sealed, over: present)
         keybag.device.remember(sealed)
+        keybag.device.count(sealed)
     }
 }

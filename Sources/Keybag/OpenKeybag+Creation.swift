@@ -40,6 +40,7 @@ extension OpenKeybag {
         let sealed = try SealedKeybag(sealing: file, bundle, device)
         try storage.create(sealed)
         device.remember(sealed)
+        device.count(sealed)
         let made = try OpenKeybag(storage: storage, device: device, sealed: sealed)
         try made.learnProof(of: bundle)
         return made
@@ -77,7 +78,10 @@ extension OpenKeybag {
 
         let bundle = try current.openWithoutDevice(credential)
         var file = current.file
-        // The credential needs no device key, so its holder may use an older keybag.
+        // The credential needs no device key, so its holder may use an older keybag. What was removed since stays so.
+        if let newest = device.newest(of: bundle, file.publicKey), newest.file.generation > file.generation {
+            file.slots = newest.file.slots
+        }
         file.generation = max(file.generation, device.newestGeneration)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
@@ -87,6 +91,7 @@ extension OpenKeybag {
         let recovered = try SealedKeybag(sealing: file, bundle, device)
         try storage.replace(current, by: recovered)
         device.remember(recovered)
+        device.count(recovered)
         // The holder of a key was not guessing.
         try? device.guesses?.forget()
         let opened = try OpenKeybag(storage: storage, device: device, sealed: recovered)

@@ -22,6 +22,7 @@ extension OpenKeybag {
     ) throws(Failure) {
         try requireWritable()
         let current = sealed.withLock { $0 }
+        try device.refuseOlder(current)
         let opened = try openSlot(of: current, credential)
         guard current.file.previousKeys == nil, current.file.lostSlots(opening: opened.identifier) == dropping else {
             throw .changedMeanwhile
@@ -49,6 +50,7 @@ extension OpenKeybag {
             if let keys = keys.take() { ring.rotate(to: keys) }
             hasPreviousKeys.store(true, ordering: .sequentiallyConsistent)
         }
+        device.count(changed)
     }
 
     private func successor(
@@ -82,10 +84,12 @@ extension OpenKeybag {
     /// Removes the previous keys, when no file is wrapped for them any more, durably. False if the vault is locked.
     public func finishRotation() throws(Failure) -> Bool {
         try requireWritable()
-        return try sealed.withLock { sealed throws(Failure) in
+        let isDone = try sealed.withLock { sealed throws(Failure) in
             guard sealed.file.previousKeys != nil else { return true }
             guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
             var file = sealed.file
+            // Without the previous keys, whatever a copy of the vault was given meanwhile.
+            file.generation = max(file.generation, device.newestRemembered)
             try file.advance()
             file.previousKeys = nil
             let current = sealed
@@ -103,6 +107,8 @@ extension OpenKeybag {
             hasPreviousKeys.store(false, ordering: .sequentiallyConsistent)
             return true
         }
+        if isDone { device.count(sealed.withLock { $0 }) }
+        return isDone
     }
 }
 

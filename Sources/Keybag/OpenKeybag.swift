@@ -16,7 +16,7 @@ public final class OpenKeybag: Sendable {
     let storage: KeybagStorage
     let isReadOnly: Bool
     /// The keybag as it was found; nil if it may be written to.
-    private let found: SealedKeybag?
+    let found: SealedKeybag?
     /// The keybag as it is on disk, or the newest one that this machine has seen, if the store is only read. Held while
     /// it is replaced. Lock order: docs/ARCHITECTURE.md.
     let sealed: Mutex<SealedKeybag>
@@ -130,7 +130,8 @@ public final class OpenKeybag: Sendable {
         if !onlyPortable { device.remember(sealed) }
         // A failure to write the keybag does not make the unlock fail.
         try? raiseCost(of: opened, in: sealed, credential)
-        return try opened.bundle.classKeys(of: sealed.file)
+        // Of a copy from the middle of a rotation, some files have the previous keys.
+        return try opened.bundle.classKeys(of: (found ?? sealed).file)
     }
 
     /// The same by a passcode: 1 to 1024 bytes.

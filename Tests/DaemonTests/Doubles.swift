@@ -144,6 +144,8 @@ extension TestKeyholder {
         _ = try prove(opener, secret)
     }
 
+    func removeCounter() {}
+
     func erase(keepingDeviceKey: Bool) throws(Failure) -> String {
         guard isErasable.withLock({ $0 }) else { throw .failed(reason: "no") }
         return "destroyed"

@@ -1,3 +1,4 @@
+import Foundation
 import DeviceKeys
 import Failure
 import Keybag
@@ -45,16 +46,20 @@ import Testing
         #expect(failure { _ = try machine.load() } == .notADeviceKey(path: machine.path))
     }
 
-    /// Bound anew: the old counter is gone, and the new one begins where it is told.
+    /// Bound anew: the counter stays, since the file from before still names it, and goes on from where it is told.
     @Test func keptInTheTPMAgain() throws {
         let key = try machine.create()
         let before = try machine.tpm.definedIndices()
+        let file = try Data(contentsOf: URL(filePath: String(decoding: machine.path.bytes, as: UTF8.self)))
         try machine.keep(key, as: .tpm2(.none), generation: 7)
         let after = try machine.tpm.definedIndices()
-        #expect(after.count == 1 && after != before)
+        #expect(after.count == 1 && after == before)
+        #expect(try Data(contentsOf: URL(filePath: String(decoding: machine.path.bytes, as: UTF8.self))) != file)
         let kept = try machine.load()
         #expect(kept.bytes == key.bytes)
         #expect(try kept.counter?.lowest() == 7)
+        try file.write(to: URL(filePath: String(decoding: machine.path.bytes, as: UTF8.self)))
+        #expect(try machine.load().counter?.lowest() == 7)
     }
 
     @Test func keptInAFileAndBack() throws {

@@ -3,6 +3,7 @@ import Failure
 import Format
 import Foundation
 import Posix
+import Synchronization
 import TestSecrets
 import Testing
 
@@ -121,6 +122,30 @@ import Testing
         _ = try vault.open().unlock(passcode: secret("third"))
     }
 
+    /// In the middle of a rotation the keybag has previous keys, without which some files of that copy do not open.
+    @Test(arguments: [true, false]) func theMiddleOfARotation(isRead: Bool) throws {
+        let vault = try Vault()
+        let key = try Secret(random: 32)
+        let file = FileIdentifier(Random.bytes(16))
+        let keybag = try vault.open()
+        keybag.ring.install(try keybag.unlock(passcode: secret("passcode")))
+        let wrap = try keybag.ring.wrap(key, file: file, class: .complete)
+        try keybag.beginRotation(opening: passcode("passcode"), recoveryKey: nil, dropping: [2])
+        let middle = try vault.keybag
+        keybag.ring.install(try keybag.unlock(passcode: secret("passcode")))
+        #expect(try keybag.finishRotation())
+        try vault.open().changePasscode(from: secret("passcode"), to: secret("another"), allowingWeak: true)
+
+        try vault.writeKeybag(middle)
+        #expect(try isRefused(vault))
+        if !isRead { try accept(vault, passcode("another")) }
+        let again = try vault.open(readOnly: isRead)
+        again.ring.install(try again.unlock(passcode: secret("another")))
+        #expect(try again.ring.unwrap(wrap, file: file, class: .complete).equals(key))
+        #expect(
+            failure { _ = try vault.open(readOnly: isRead).unlock(passcode: secret("passcode")) } == .wrong(.passcode))
+    }
+
     /// Of a backup beside the vault, what unlocks the vault now unlocks, and nothing else.
     @Test func anOlderOneIsOpenedToBeRead() throws {
         let (vault, newest) = try vaultWithOlderKeybag()
@@ -159,6 +184,112 @@ import Testing
         #expect(try vault.folder.files == before)
         try accept(vault, passcode("another"))
         #expect(try vault.keybag == newest)
+    }
+
+    /// A keybag that is open is not changed once a copy of the vault has a newer one: one of the changes would be lost.
+    @Test func aCopyBesideTheOpenVault() throws {
+        let vault = try Vault()
+        let open = try vault.open()
+        open.ring.install(try open.unlock(passcode: secret("passcode")))
+        let before = try vault.keybag
+        // In the copy.
+        try vault.open().changePasscode(from: secret("passcode"), to: secret("another"), allowingWeak: true)
+        try vault.writeKeybag(before)
+        func isRefused(_ body: () throws -> Void) -> Bool {
+            if case .olderKeybag = failure(body) { true } else { false }
+        }
+        #expect(
+            isRefused {
+                try open.changePasscode(from: secret("passcode"), to: secret("third"), allowingWeak: true)
+            })
+        #expect(isRefused { try open.removeSlot(2, opening: passcode("passcode")) })
+        #expect(isRefused { try open.beginRotation(opening: passcode("passcode"), recoveryKey: nil, dropping: [2]) })
+        #expect(try vault.keybag == before)
+    }
+
+    /// A rotation that is under way ends nevertheless.
+    @Test func aCopyBesideARotation() throws {
+        let vault = try Vault()
+        let open = try vault.open()
+        open.ring.install(try open.unlock(passcode: secret("passcode")))
+        try open.beginRotation(opening: passcode("passcode"), recoveryKey: nil, dropping: [2])
+        open.ring.install(try open.unlock(passcode: secret("passcode")))
+        let middle = try vault.keybag
+        for text in ["second", "third", "fourth"] {
+            let old = text == "second" ? "passcode" : text == "third" ? "second" : "third"
+            try vault.open().changePasscode(from: secret(old), to: secret(text), allowingWeak: true)
+        }
+        try vault.writeKeybag(middle)
+        #expect(try open.finishRotation())
+        #expect(try vault.open().file.previousKeys == nil)
+    }
+
+    /// A recovery with an older keybag brings no slot back that was removed since.
+    @Test(arguments: [true, false]) func whatWasRemovedStaysSo(byBackup: Bool) throws {
+        let vault = try Vault()
+        let removed = try RecoveryKeyText.generate()
+        let slot = try vault.open().addSlot(
+            NewSlot(Credential(recoveryKey: removed.copy())), opening: Credential(recoveryKey: vault.recoveryKey))
+        let older = try vault.keybag
+        let backup = try vault.open().backup(
+            passphrase: secret("passphrase"), cost: .minimum, opening: passcode("passcode"), allowingWeak: true)
+        try vault.open().removeSlot(slot, opening: Credential(recoveryKey: vault.recoveryKey))
+        try vault.writeKeybag(older)
+        if byBackup {
+            try vault.folder.remove("lk.keybag")
+            _ = try OpenKeybag.restore(
+                OpenedBackup(backup, passphrase: secret("passphrase")), in: vault.folder.store(),
+                newDeviceKey: load(vault), newPasscode: secret("third"), cost: .minimum, allowingWeak: true)
+        } else {
+            _ = try OpenKeybag.recover(
+                in: vault.folder.store(), by: Credential(recoveryKey: vault.recoveryKey), newDeviceKey: load(vault),
+                newPasscode: secret("third"), cost: .minimum, allowingWeak: true)
+        }
+        _ = try vault.open().unlock(recoveryKey: vault.recoveryKey)
+        #expect(failure { _ = try vault.open().unlock(recoveryKey: removed) } == .wrong(.recoveryKey))
+    }
+
+    /// A key that is used by a symbolic link and by its own path has one memory.
+    @Test func aLinkToTheDeviceKey() throws {
+        let vault = try Vault()
+        let link = vault.folder.path + "/link.key"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: vault.folder.deviceKeyPath)
+        let older = try vault.keybag
+        try OpenKeybag.open(in: vault.folder.store(), deviceKey: DeviceKeyFile.load(path: Path(link))).changePasscode(
+            from: secret("passcode"), to: secret("another"), allowingWeak: true)
+        try vault.writeKeybag(older)
+        #expect(try isRefused(vault))
+    }
+
+    /// The chip counts what this process has written and remembers, and nothing else.
+    @Test func aCounter() throws {
+        let vault = try Vault()
+        let path = Path(vault.folder.deviceKeyPath)
+        let counter = CountingDouble()
+        func open() throws -> OpenKeybag {
+            try OpenKeybag.open(
+                in: vault.folder.store(),
+                deviceKey: DeviceKeyFile.load(path: path).copy(besides: path, hardware: nil, counter: counter))
+        }
+        let older = try vault.keybag
+        _ = try open().unlock(passcode: secret("passcode"))
+        #expect(counter.lowest() == 1)
+        try open().changePasscode(from: secret("passcode"), to: secret("another"), allowingWeak: true)
+        #expect(counter.lowest() == 2)
+        // Only the chip knows of the newer one.
+        try vault.forgetKeybags()
+        let newest = try vault.keybag
+        try vault.writeKeybag(older)
+        #expect(failure { _ = try open() } == .olderKeybag(seen: nil, isConflict: false))
+        try vault.writeKeybag(newest)
+        // What is not remembered is not counted: nothing could take an older keybag's place.
+        let temporary = try #require(
+            TemporaryKeyFile.name(for: Name(bytes: Array("device.key.seen".utf8))!).map { "\($0)" })
+        let folder = (vault.folder.deviceKeyPath as NSString).deletingLastPathComponent
+        try FileManager.default.createDirectory(
+            atPath: "\(folder)/\(temporary)", withIntermediateDirectories: false)
+        try open().changePasscode(from: secret("another"), to: secret("third"), allowingWeak: true)
+        #expect(counter.lowest() == 2)
     }
 
     /// Two machines with the same device key change the same keybag.
@@ -288,6 +419,17 @@ import Testing
         #expect(attributes[.ownerAccountID] as? Int == 1234 && attributes[.posixPermissions] as? Int == 0o600)
     }
 
+    /// If the device key is kept for other copies, the memory stays, unless it is the keybag that was destroyed.
+    @Test(arguments: [true, false]) func erasingACopyAlone(isNewest: Bool) throws {
+        let vault = try Vault()
+        let older = try vault.keybag
+        try vault.open().changePasscode(from: secret("passcode"), to: secret("another"), allowingWeak: true)
+        let keybag = try vault.open()
+        if !isNewest { try vault.writeKeybag(older) }
+        #expect(keybag.destroy(deviceKeyPath: nil).failure == nil)
+        #expect(FileManager.default.fileExists(atPath: seenFile(vault)) == !isNewest)
+    }
+
     /// What was seen last is a keybag with all its slots.
     @Test(arguments: [true, false]) func erasingDestroysIt(afterGuesses: Bool) throws {
         let vault = try Vault()
@@ -317,4 +459,13 @@ import Testing
             #expect(SeenKeybag(decoding: changed) == nil, "byte \(index)")
         }
     }
+}
+
+/// A chip's counter.
+private final class CountingDouble: GenerationCounter {
+    private let value = Atomic<UInt64>(1)
+
+    func lowest() -> UInt64 { value.load(ordering: .relaxed) }
+    func raise(to generation: UInt64) { value.store(generation, ordering: .relaxed) }
+    func restart(at generation: UInt64) { value.store(generation, ordering: .relaxed) }
 }

@@ -39,6 +39,8 @@ final class KeybagHolder: Keyholder {
         return destruction.deviceKey?.rawValue ?? ""
     }
 
+    func removeCounter() { keybag.removeCounter() }
+
     var slots: [Slot] { keybag.file.slots.map { Slot($0) } }
 
     func addSlot(

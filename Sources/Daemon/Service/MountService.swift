@@ -149,7 +149,10 @@ public final class MountService: ControlService {
     public func erase(keepingDeviceKey: Bool) throws(Failure) -> String {
         log.warning("erasing the vault on request")
         // Also if an error is thrown.
-        defer { mount.forgetAllKeys() }
+        defer {
+            keyholder.removeCounter()
+            mount.forgetAllKeys()
+        }
         // First what is on disk: after a power loss, nothing opens the vault. Without `derivation`: a thread that
         // holds it may wait for another process's guess.
         do throws(Failure) { return try keyholder.erase(keepingDeviceKey: keepingDeviceKey) } catch {
@@ -160,6 +163,8 @@ public final class MountService: ControlService {
 
     public func endErased() {
         log.warning("the vault is erased")
+        // After a wrong passcode too many, nothing has removed it yet.
+        keyholder.removeCounter()
         mount.forgetAllKeys()
         // Requests that used a key are blocked for good: the unmount must not wait for their replies.
         mount.disconnect()

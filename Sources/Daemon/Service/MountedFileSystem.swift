@@ -134,6 +134,8 @@ public protocol Keyholder: AnyObject, Sendable {
 
     /// Destroys what releases the keys; returns the device key's fate, or "" if it is kept.
     func erase(keepingDeviceKey: Bool) throws(Failure) -> String
+    /// Removes the chip's counter of a destroyed device key; gives up after two seconds.
+    func removeCounter()
 
     /// The slots of the vault.
     var slots: [Slot] { get }

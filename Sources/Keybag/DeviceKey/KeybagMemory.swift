@@ -19,15 +19,27 @@ struct KeybagMemory: Sendable {
     let path: Path
     private let deviceKeyPath: Path
 
+    /// - Parameter path: of the device key file. If it is a symbolic link, the file beside its target counts: one key
+    ///   has one memory.
     init(besideDeviceKey path: Path) {
-        self.path = path + Self.suffix
-        deviceKeyPath = path
+        deviceKeyPath = (try? path.resolved()) ?? path
+        self.path = deviceKeyPath + Self.suffix
     }
 
     /// The file, and the temporary one that a killed program may leave.
     var paths: [Path] {
         let split = path.split
         return [path, "\(split.folder)/.\(split.last).new"]
+    }
+
+    /// Whether the file has the bytes of this keybag. Nothing is authenticated.
+    func holds(_ keybag: SealedKeybag?) -> Bool {
+        guard let keybag, let file = try? Descriptor.open(path: path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW),
+            (try? file.status().kind) == .regular
+        else { return false }
+        var bytes = [UInt8](repeating: 0, count: SeenKeybag.largest + 1)
+        guard let count = try? file.read(into: &bytes, at: 0), count > SeenKeybag.tagByteCount else { return false }
+        return SeenKeybag(decoding: Array(bytes[..<(count - SeenKeybag.tagByteCount)]))?.keybag == keybag.bytes
     }
 
     /// A keybag, and when this machine saw it first, in seconds since 1970.
@@ -109,9 +121,8 @@ extension DeviceKey {
         try MessageAuthenticator(key: .derived(from: secret, salt: volume.bytes, info: Label.seenKeybag))
     }
 
-    /// What cannot be read now counts as not remembered.
     func age(of keybag: SealedKeybag) -> KeybagAge {
-        let seen: KeybagMemory.Seen? = if let memory { (try? memory.read(self)) ?? nil } else { nil }
+        let seen = remembered
         let (generation, counted) = (keybag.file.generation, (try? counter?.lowest()) ?? 0)
         if let seen, seen.keybag.file.generation >= counted {
             let newest = seen.keybag.file.generation
@@ -129,9 +140,23 @@ extension DeviceKey {
 
     /// The generation that a keybag must have at least to be the newest that this machine has seen; 0 if nothing is
     /// remembered.
-    var newestGeneration: UInt64 {
-        let seen: KeybagMemory.Seen? = if let memory { (try? memory.read(self)) ?? nil } else { nil }
-        return max(seen?.keybag.file.generation ?? 0, (try? counter?.lowest()) ?? 0)
+    var newestGeneration: UInt64 { max(newestRemembered, (try? counter?.lowest()) ?? 0) }
+
+    /// The same without asking a chip.
+    var newestRemembered: UInt64 { remembered?.keybag.file.generation ?? 0 }
+
+    /// The newest keybag that this machine has seen, if it has the keys of this bundle.
+    func newest(of bundle: borrowing Bundle, _ publicKey: [UInt8]) -> SealedKeybag? {
+        guard let newest = remembered?.keybag, newest.file.publicKey == publicKey,
+            (try? newest.verify(bundle)) != nil
+        else { return nil }
+        return newest
+    }
+
+    /// What cannot be read now counts as not remembered.
+    private var remembered: KeybagMemory.Seen? {
+        guard let memory else { return nil }
+        return (try? memory.read(self)) ?? nil
     }
 
     /// Remembers a keybag whose unlock MAC was checked, or which this process has written. Otherwise a thief of the
@@ -140,13 +165,20 @@ extension DeviceKey {
     /// A failure does no harm: an older keybag is then not noticed.
     func remember(_ keybag: SealedKeybag) {
         let generation = keybag.file.generation
-        if let memory, ((try? memory.read(self)) ?? nil)?.keybag.bytes != keybag.bytes {
-            try? memory.replace(by: keybag, self) { seen in
-                guard let seen else { return true }
-                return generation > seen.keybag.file.generation
-            }
+        guard let memory, remembered?.keybag.bytes != keybag.bytes else { return }
+        try? memory.replace(by: keybag, self) { seen in
+            guard let seen else { return true }
+            return generation > seen.keybag.file.generation
         }
-        guard let counter, let lowest = try? counter.lowest(), lowest < generation else { return }
+    }
+
+    /// Has the chip count the generation of a keybag that this process has written, if the file has it: with the
+    /// counter alone, nothing could take an older keybag's place. A chip may take its time, or not answer.
+    func count(_ keybag: SealedKeybag) {
+        let generation = keybag.file.generation
+        guard let counter, remembered?.keybag.file.generation ?? 0 >= generation, let lowest = try? counter.lowest(),
+            lowest < generation
+        else { return }
         if generation - lowest > type(of: counter).mostSteps {
             try? counter.restart(at: generation)
         } else {

@@ -97,6 +97,8 @@ extension OpenKeybag {
     ) throws(Failure) {
         try requireWritable()
         let current = sealed.withLock { $0 }
+        // A copy of the vault may have been given a newer one meanwhile.
+        try device.refuseOlder(current)
         let opened = try openSlot(of: current, credential)
         var file = current.file
         try body(&file, opened)
@@ -113,11 +115,13 @@ extension OpenKeybag {
             // Argon2 ran without the lock; another change may have come first.
             guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
             guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
+            try device.refuseOlder(current)
             try storage.replace(sealed, by: changed)
             sealed = changed
             device.remember(changed)
             isOpenToAll.store(changed.file.hasNoPasscode, ordering: .relaxed)
         }
+        device.count(changed)
     }
 }
 

@@ -30,24 +30,28 @@ public struct KeyDestruction: Sendable {
     ///
     /// - Parameters:
     ///   - deviceKeyPath: the file of the device key; nil if its location is unknown.
-    ///   - counter: that of the device key, which is removed with it.
+    ///   - keptDeviceKeyPath: the file of a device key that is kept.
     ///   - volume: the vault that the device key must belong to; nil if the keybag cannot be read any more.
     ///   - keepingCount: keeps the count of wrong passcodes.
     ///   - sparingLinks: only removes a keybag that has other names, and writes nothing over it: another name may be
     ///     the keybag of a copy of the vault.
     public init(
-        deviceKeyPath: Path?, counter: (any GenerationCounter)? = nil, volume: VolumeIdentifier?,
+        deviceKeyPath: Path?, keptDeviceKeyPath: Path? = nil, volume: VolumeIdentifier?,
         keybagIn store: any Store, keepingCount: Bool = false, sparingLinks: Bool = true
     ) {
+        // Before the device key is destroyed, which may be a symbolic link.
+        let memory = (deviceKeyPath ?? keptDeviceKeyPath).map { KeybagMemory(besideDeviceKey: $0) }
+        let remembers = memory?.holds(try? KeybagStorage(store: store).read(KeybagStorage.current)) ?? false
         if let deviceKeyPath {
             deviceKey = destroyDeviceKey(deviceKeyPath, volume)
         }
         for name in [KeybagStorage.current, KeybagStorage.previous, KeybagStorage.pending] {
             trying { () throws(Failure) in try Self.destroy(name, in: store, sparingLinks) }
         }
-        // What was seen last is a keybag too.
-        if let deviceKeyPath, deviceKey != .foreign {
-            for path in KeybagMemory(besideDeviceKey: deviceKeyPath).paths {
+        // What was seen last is a keybag too. If the device key is kept, other copies of the vault may need it, but not
+        // if it is the destroyed keybag.
+        if let memory, deviceKeyPath == nil ? remembers : deviceKey != .foreign {
+            for path in memory.paths {
                 trying { () throws(Failure) in _ = try Self.destroy(path) }
             }
         }
@@ -60,8 +64,6 @@ public struct KeyDestruction: Sendable {
         if let deviceKeyPath, deviceKey == .destroyed, !keepingCount {
             _ = (deviceKeyPath + GuessCounter.suffix).unlink()
         }
-        // A chip takes its time, so the keys do not wait for it.
-        if deviceKey == .destroyed { counter?.remove() }
     }
 
     /// Throws unless the file is this vault's device key, or does not exist.
@@ -199,12 +201,27 @@ extension OpenKeybag {
         destroy(deviceKeyPath: deviceKeyPath, keepingCount: true, sparingLinks: false)
     }
 
+    /// Removes the chip's counter, once the device key is destroyed, while there are still keys in memory: that takes
+    /// one. Returns after two seconds if the chip does not answer, since the keys have to go.
+    public func removeCounter() {
+        guard isDestroyed.load(ordering: .relaxed), let path = device.guesses?.deviceKeyPath,
+            (try? Descriptor.open(path: path, O_PATH)) == nil, let counter = device.counter, let done = try? Wakeup()
+        else { return }
+        let worker = Worker()
+        let isStarted: Void? = try? worker.start {
+            counter.remove()
+            done.signal()
+        }
+        guard isStarted != nil else { return }
+        _ = try? Poll.readable([done.readable], timeout: .seconds(2))
+    }
+
     private func destroy(deviceKeyPath: Path?, keepingCount: Bool, sparingLinks: Bool) -> KeyDestruction {
         sealed.withLock { _ in
             isDestroyed.store(true, ordering: .relaxed)
             return KeyDestruction(
-                deviceKeyPath: deviceKeyPath, counter: device.counter, volume: volume, keybagIn: storage.store,
-                keepingCount: keepingCount, sparingLinks: sparingLinks)
+                deviceKeyPath: deviceKeyPath, keptDeviceKeyPath: device.guesses?.deviceKeyPath, volume: volume,
+                keybagIn: storage.store, keepingCount: keepingCount, sparingLinks: sparingLinks)
         }
     }
 }

@@ -62,7 +62,7 @@ extension OpenKeybag {
         guard cost.isEnough else { throw .cost(cost) }
         try Credential(.passcode, reading: passphrase).requireStrength(allowingWeak: allowingWeak)
         // A backup of an older keybag would be taken for one of the newest.
-        if isReadOnly { try device.refuseOlder(storage.read(KeybagStorage.current)) }
+        if let found { try device.refuseOlder(found) }
         let current = sealed.withLock { $0 }
         let opened = try openSlot(of: current, credential)
         let salt = Random.bytes(KeybagSlot.saltByteCount)
@@ -99,6 +99,9 @@ extension OpenKeybag {
             file = present.file
             file.generation = generation
         }
+        if let newest = device.newest(of: backup.bundle, file.publicKey), newest.file.generation > file.generation {
+            file.slots = newest.file.slots
+        }
         file.generation = max(file.generation, device.newestGeneration)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
@@ -108,6 +111,7 @@ extension OpenKeybag {
         let restored = try SealedKeybag(sealing: file, backup.bundle, device)
         try storage.put(restored, over: present)
         device.remember(restored)
+        device.count(restored)
         try? device.guesses?.forget()
         let opened = try OpenKeybag(storage: storage, device: device, sealed: restored)
         try opened.learnProof(of: backup.bundle)

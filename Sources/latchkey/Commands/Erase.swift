@@ -109,10 +109,12 @@ struct Erase: ParsableCommand {
             let removed = files ? try Self.folder(vault, of: nil) : nil
             try confirm(vault.path)
             let links = Self.links(ofKeybagIn: vault)
-            // Found now: what is destroyed does not say which counter belongs to it.
-            let counter = path.flatMap { DeviceKeyLocation.counter(at: $0) }
+            // Read now: what is destroyed does not say which counter belongs to it.
+            let removeCounter = path.flatMap { DeviceKeyLocation.counterRemoval(at: $0) }
             let destruction = KeyDestruction(
-                deviceKeyPath: path, counter: counter, volume: volume, keybagIn: folder.store)
+                deviceKeyPath: path, keptDeviceKeyPath: typed ?? volume.map { DeviceKeyFile.defaultPath(for: $0) },
+                volume: volume, keybagIn: folder.store)
+            if destruction.deviceKey == .destroyed { removeCounter?() }
             try check(destruction, of: vault, path)
             try end(vault, destruction.deviceKey, path, links: links, removed)
         case .orphan(let entry):
@@ -155,8 +157,9 @@ struct Erase: ParsableCommand {
         try refuseIfShared(vault, owner, path)
         let removed = files ? try Self.folder(vault, of: nil) : nil
         try confirm(vault.path)
-        let destruction = KeyDestruction(
-            deviceKeyPath: path, counter: DeviceKeyLocation.counter(at: path), volume: owner, keybagIn: folder.store)
+        let removeCounter = DeviceKeyLocation.counterRemoval(at: path)
+        let destruction = KeyDestruction(deviceKeyPath: path, volume: owner, keybagIn: folder.store)
+        if destruction.deviceKey == .destroyed { removeCounter?() }
         try check(destruction, of: vault, path)
         try end(vault, destruction.deviceKey, path, links: 1, removed)
         return true

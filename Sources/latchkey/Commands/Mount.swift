@@ -384,16 +384,18 @@ struct Mount: ParsableCommand {
         arguments += ["--", vault.path, point.path]
         let isAutomount = (try? MountTable())?.mount(at: point.path)?.type == "autofs"
         let daemon = try DetachedDaemon(arguments, passcode: secret?.secret, isAutomount: isAutomount)
+        var isOlder = false
         do throws(Failure) {
             let readiness = try daemon.waitUntilReady()
             StoreRiskOptions.warn(readiness.warnings ?? [], of: self.vault)
-            if readiness.hasOlderKeybag ?? false { warnOfOlderKeybag() }
+            isOlder = readiness.hasOlderKeybag ?? false
+            if isOlder { warnOfOlderKeybag() }
         } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
         if let mount = try? PathArgument.mount(of: point.path) { DeviceKeyExposure(of: mount)?.warn() }
         guard secret == nil else { return }
-        if Self.hasNoPasscode(vault.path) {
+        if !isOlder, Self.hasNoPasscode(vault.path) {
             Standard.output(
                 "\(point.path) is mounted. It has no passcode, and is not protected: "
                     + "encrypted with the device key alone."

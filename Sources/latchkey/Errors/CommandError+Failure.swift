@@ -132,6 +132,13 @@ extension CommandError {
             self.init(.damaged, "\(subject.theVault) is damaged: \(reason)")
         case .tampered(let reason):
             self.init(.damaged, "\(subject.theVault) was changed without its keys: \(reason)")
+        case .olderKeybag(nil, _):
+            self.init(
+                .damaged,
+                "this machine's TPM has counted a newer keybag than that of \(name), and this machine does not have it any "
+                    + "more; \(nothing)",
+                try: "latchkey mount --recovery \(argument) DIR   (with the recovery key)",
+                "latchkey keybag restore FILE \(argument)   (with a backup of the keybag)")
         case .olderKeybag(let seen, let isConflict):
             let then: Printable = seen.map { ", which this machine first saw on \(Clock.date(Double($0)))" } ?? ""
             self.init(
@@ -146,14 +153,14 @@ extension CommandError {
         case .outdatedCredential(let kind):
             self.init(
                 .wrongPasscode,
-                "the keybag is from before latchkey rotate, and this machine has seen a newer one: the \(kind.text) was "
-                    + "not tried; \(nothing)",
+                "the keybag is older than one that this machine has seen, which has other keys or is not here any more: the "
+                    + "\(kind.text) was not tried; \(nothing)",
                 try: "latchkey unlock --recovery DIR   (with the recovery key from that time)")
         case .beforeRotation:
             self.init(
                 .failed,
                 "the newest keybag that this machine has seen does not open the files of \(name): they are from before a "
-                    + "rotation, or that keybag is not known here; \(nothing)",
+                    + "rotation; \(nothing)",
                 try: "latchkey mount --recovery \(argument) DIR   (with the recovery key from that time)")
         case .notOlder:
             self.init(
