@@ -132,6 +132,11 @@ struct RotationScene {
         try run("rm", ["-rf", copy.path]).succeeded()
         try run("cp", ["-a", vault.path, copy.path]).succeeded()
         try Data(oldKeybag).write(to: URL(fileURLWithPath: copy.keybag))
+        // A machine that has not seen the newer keybag.
+        let seen = try vault.deviceKeyFile() + ".seen"
+        let remembered = try Disk.read(seen)
+        try FileManager.default.removeItem(atPath: seen)
+        defer { try? Disk.write(remembered, to: seen) }
         let text = try withMount(copy, unlocked: hasPasscode) { mount in
             try Self.python(
                 """
