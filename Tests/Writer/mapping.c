@@ -97,8 +97,12 @@ void work_by_mapping(const char *path, struct tally *tally) {
     struct sigaction action = {.sa_handler = caught};
     sigaction(SIGBUS, &action, NULL);
     int file = open_or_fail(path, O_RDWR | O_CREAT | O_EXCL);
-    if (ftruncate(file, CELLS * 8) != 0) {
-        wrong("ftruncate: %s", strerrorname_np(errno));
+    while (ftruncate(file, CELLS * 8) != 0) {
+        if (errno != ENOKEY) {
+            wrong("ftruncate: %s", strerrorname_np(errno));
+        }
+        // The first lock has come before it.
+        usleep(10000);
     }
     mapping = mmap(NULL, CELLS * 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (mapping == MAP_FAILED) {
