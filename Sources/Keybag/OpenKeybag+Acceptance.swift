@@ -22,7 +22,8 @@ extension OpenKeybag {
             guard keybag.file.canWrite else { throw .foreignFeature }
             _ = try keybag.openDeviceSlot(device)
         }
-        guard case .older(let seen, let isConflict) = device.age(of: present) else { throw .notOlder }
+        let age = device.age(of: present, counted: device.counted)
+        guard case .older(let seen, let isConflict) = age else { throw .notOlder }
         guard let newest = seen?.keybag else { throw .olderKeybag(seen: nil, isConflict: false) }
         guard newest.file.publicKey == present.file.publicKey else { throw .beforeRotation }
         let keybag = try OpenKeybag(storage: storage, device: device, sealed: newest)
@@ -31,6 +32,7 @@ extension OpenKeybag {
         // The copy may be from the middle of a rotation, of which some files have the keys from before.
         let previousKeys = present.file.previousKeys ?? newest.file.previousKeys
         if isConflict || previousKeys != newest.file.previousKeys {
+            try keybag.check(opened.bundle, of: present)
             var file = newest.file
             file.previousKeys = previousKeys
             try file.advance()

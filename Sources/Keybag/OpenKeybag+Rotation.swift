@@ -22,7 +22,7 @@ extension OpenKeybag {
     ) throws(Failure) {
         try requireWritable()
         let current = sealed.withLock { $0 }
-        try device.refuseOlder(current)
+        try device.refuseOlder(current, counted: counted)
         let opened = try openSlot(of: current, credential)
         guard current.file.previousKeys == nil, current.file.lostSlots(opening: opened.identifier) == dropping else {
             throw .changedMeanwhile

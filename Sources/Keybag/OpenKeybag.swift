@@ -15,6 +15,9 @@ public final class OpenKeybag: Sendable {
     let device: DeviceKey
     let storage: KeybagStorage
     let isReadOnly: Bool
+    /// What the chip said when the keybag was opened: an unlock, a change and an erasure wait for no chip. What is
+    /// written meanwhile is in the file beside the device key.
+    let counted: UInt64
     /// The keybag as it was found; nil if it may be written to.
     let found: SealedKeybag?
     /// The keybag as it is on disk, or the newest one that this machine has seen, if the store is only read. Held while
@@ -63,7 +66,7 @@ public final class OpenKeybag: Sendable {
 
     /// Whether the store is only read, and this machine has seen a newer keybag than the one there.
     public var isOlder: Bool {
-        guard let found, case .older = device.age(of: found) else { return false }
+        guard let found, case .older = device.age(of: found, counted: counted) else { return false }
         return true
     }
 
@@ -83,19 +86,22 @@ public final class OpenKeybag: Sendable {
     ) throws(Failure) -> OpenKeybag {
         let storage = KeybagStorage(store: store)
         let device = deviceKey
+        let counted = device.counted
         let sealed = try storage.load(readOnly: readOnly) { keybag throws(Failure) in
             guard readOnly || keybag.file.canWrite else { throw .foreignFeature }
             _ = try keybag.openDeviceSlot(device)
             // Before anything is tidied: the newest keybag may lie beside this one.
-            if !readOnly { try device.refuseOlder(keybag) }
+            if !readOnly { try device.refuseOlder(keybag, counted: counted) }
         }
-        let opened = try OpenKeybag(storage: storage, device: device, sealed: sealed, isReadOnly: readOnly)
+        let opened = try OpenKeybag(
+            storage: storage, device: device, sealed: sealed, isReadOnly: readOnly, counted: counted)
         _ = opened.inForce()
         return opened
     }
 
     init(
-        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false
+        storage: KeybagStorage, device: consuming DeviceKey, sealed: SealedKeybag, isReadOnly: Bool = false,
+        counted: UInt64 = 0
     ) throws(Failure) {
         let slot = try sealed.openDeviceSlot(device)
         let volumeKey = try crypto(try slot.volumeKey())
@@ -106,6 +112,7 @@ public final class OpenKeybag: Sendable {
         left = Mutex(device.guesses?.left(of: sealed.file.settings.eraseAfter))
         self.storage = storage
         self.isReadOnly = isReadOnly
+        self.counted = counted
         found = isReadOnly ? sealed : nil
         self.device = device
         self.sealed = Mutex(sealed)
@@ -130,8 +137,10 @@ public final class OpenKeybag: Sendable {
         if !onlyPortable { device.remember(sealed) }
         // A failure to write the keybag does not make the unlock fail.
         try? raiseCost(of: opened, in: sealed, credential)
+        guard let found, found.bytes != sealed.bytes else { return try opened.bundle.classKeys(of: sealed.file) }
         // Of a copy from the middle of a rotation, some files have the previous keys.
-        return try opened.bundle.classKeys(of: (found ?? sealed).file)
+        try check(opened.bundle, of: found)
+        return try opened.bundle.classKeys(of: found.file)
     }
 
     /// The same by a passcode: 1 to 1024 bytes.
@@ -159,7 +168,9 @@ public final class OpenKeybag: Sendable {
     /// device key, since that opens a copy of the older keybag on every machine.
     private func inForce() -> (keybag: SealedKeybag, onlyPortable: Bool) {
         let present = sealed.withLock { $0 }
-        guard isReadOnly, case .older(let seen, _) = device.age(of: present) else { return (present, false) }
+        guard isReadOnly, case .older(let seen, _) = device.age(of: present, counted: counted) else {
+            return (present, false)
+        }
         guard let newest = seen?.keybag, newest.file.publicKey == present.file.publicKey else { return (present, true) }
         sealed.withLock { $0 = newest }
         isOpenToAll.store(newest.file.hasNoPasscode, ordering: .relaxed)
@@ -233,7 +244,7 @@ public final class OpenKeybag: Sendable {
         return try findSlot(of: sealed, credential, &fingerprint)
     }
 
-    private func check(_ bundle: borrowing Bundle, of sealed: SealedKeybag) throws(Failure) {
+    func check(_ bundle: borrowing Bundle, of sealed: SealedKeybag) throws(Failure) {
         try sealed.verify(bundle)
         try sealed.verify(bundle, against: sealed.openDeviceSlot(device))
     }

@@ -146,6 +146,51 @@ import Testing
             failure { _ = try vault.open(readOnly: isRead).unlock(passcode: secret("passcode")) } == .wrong(.passcode))
     }
 
+    /// The previous keys of a copy are taken from it, so its MAC must be right: an attacker with the device key alone
+    /// can change them.
+    @Test(arguments: [true, false]) func theMiddleOfARotationForged(isRead: Bool) throws {
+        let vault = try Vault()
+        let keybag = try vault.open()
+        keybag.ring.install(try keybag.unlock(passcode: secret("passcode")))
+        try keybag.beginRotation(opening: passcode("passcode"), recoveryKey: nil, dropping: [2])
+        let middle = try vault.keybag
+        keybag.ring.install(try keybag.unlock(passcode: secret("passcode")))
+        #expect(try keybag.finishRotation())
+        let newest = try SealedKeybag(decoding: vault.keybag)
+        try vault.writeKeybag(middle)
+        // The last byte of the previous keys, behind settings, public key and device slot.
+        try vault.forge { $0[52 + 24 + 40 + 80 + 8 + 175] ^= 1 }
+        let forged = try vault.keybag
+        try KeybagMemory(besideDeviceKey: Path(vault.folder.deviceKeyPath)).replace(by: newest, load(vault)) { _ in true
+        }
+        let error = failure {
+            if isRead {
+                _ = try vault.open(readOnly: true).unlock(passcode: secret("passcode"))
+            } else {
+                try accept(vault, passcode("passcode"))
+            }
+        }
+        #expect(error?.isTampered ?? false, "\(String(describing: error))")
+        #expect(try vault.keybag == forged)
+    }
+
+    /// No chip is asked while a keybag is open: one that does not answer must delay neither an unlock nor an erasure.
+    @Test(arguments: [true, false]) func theChipIsAskedWhenItIsOpened(isRead: Bool) throws {
+        let vault = try Vault()
+        let path = Path(vault.folder.deviceKeyPath)
+        let counter = CountingDouble()
+        let keybag = try OpenKeybag.open(
+            in: vault.folder.store(),
+            deviceKey: DeviceKeyFile.load(path: path).copy(besides: path, hardware: nil, counter: counter),
+            readOnly: isRead)
+        let before = counter.questions
+        #expect(before == 1)
+        _ = try keybag.unlock(passcode: secret("passcode"))
+        _ = try keybag.slot(openedBy: passcode("passcode"))
+        #expect(keybag.destroy(deviceKeyPath: path).failure == nil)
+        #expect(counter.questions == before)
+    }
+
     /// Of a backup beside the vault, what unlocks the vault now unlocks, and nothing else.
     @Test func anOlderOneIsOpenedToBeRead() throws {
         let (vault, newest) = try vaultWithOlderKeybag()
@@ -465,7 +510,13 @@ import Testing
 private final class CountingDouble: GenerationCounter {
     private let value = Atomic<UInt64>(1)
 
-    func lowest() -> UInt64 { value.load(ordering: .relaxed) }
+    private let asked = Atomic<Int>(0)
+    var questions: Int { asked.load(ordering: .relaxed) }
+
+    func lowest() -> UInt64 {
+        asked.add(1, ordering: .relaxed)
+        return value.load(ordering: .relaxed)
+    }
     func raise(to generation: UInt64) { value.store(generation, ordering: .relaxed) }
     func restart(at generation: UInt64) { value.store(generation, ordering: .relaxed) }
 }

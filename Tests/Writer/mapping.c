@@ -102,7 +102,7 @@ void work_by_mapping(const char *path, struct tally *tally) {
             wrong("ftruncate: %s", strerrorname_np(errno));
         }
         // The first lock has come before it.
-        usleep(10000);
+        pause_for(5);
     }
     mapping = mmap(NULL, CELLS * 8, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (mapping == MAP_FAILED) {

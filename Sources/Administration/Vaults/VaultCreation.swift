@@ -104,7 +104,7 @@ public struct VaultCreation: Sendable {
                     return try make(deviceKey, first, recoveryKey)
                 } catch {
                     _ = deviceKeyPath.unlink()
-                    _ = (deviceKeyPath + ".tries").unlink()
+                    DeviceKeyFile.removeWhatLiesBeside(deviceKeyPath)
                     counter?.remove()
                     throw error
                 }

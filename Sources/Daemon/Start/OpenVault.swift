@@ -107,7 +107,7 @@ struct OpenVault: Sendable {
         let descriptorLimit = try Failure.when("raise the limit of open files") { () throws(Errno) in
             try ProcessLimits.raiseOpenFiles()
         }
-        // As many as dirty files keep open on most machines.
+        // As many as dirty files keep open on most machines. Without them, programs wait now and then.
         try? ProcessLimits.reserveDescriptors(16384)
         let settings = keybag.settings
         let traits = StoreTraits(

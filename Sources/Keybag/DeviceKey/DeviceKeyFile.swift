@@ -86,6 +86,12 @@ public enum DeviceKeyFile {
         try GuessCounter(besideDeviceKey: path, volume: volume).wrong()
     }
 
+    /// Removes what this machine keeps beside a device key that was never used: the count of wrong passcodes, and the
+    /// newest keybag.
+    public static func removeWhatLiesBeside(_ path: Path) {
+        for path in [path + GuessCounter.suffix] + KeybagMemory(besideDeviceKey: path).paths { _ = path.unlink() }
+    }
+
     /// Starts the count of wrong passcodes of a new device key at zero.
     private static func begin(_ path: Path, _ volume: VolumeIdentifier) {
         // While the disk has room: if the disk is full later, no passcode could be counted. If this fails, the first

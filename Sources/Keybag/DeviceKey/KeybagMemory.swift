@@ -121,9 +121,12 @@ extension DeviceKey {
         try MessageAuthenticator(key: .derived(from: secret, salt: volume.bytes, info: Label.seenKeybag))
     }
 
-    func age(of keybag: SealedKeybag) -> KeybagAge {
-        let seen = remembered
-        let (generation, counted) = (keybag.file.generation, (try? counter?.lowest()) ?? 0)
+    /// The lowest generation by a chip's count; 0 if no chip counts, or if it does not say. A chip may take its time.
+    var counted: UInt64 { (try? counter?.lowest()) ?? 0 }
+
+    /// - Parameter counted: what the chip has said.
+    func age(of keybag: SealedKeybag, counted: UInt64) -> KeybagAge {
+        let (seen, generation) = (remembered, keybag.file.generation)
         if let seen, seen.keybag.file.generation >= counted {
             let newest = seen.keybag.file.generation
             if generation > newest || seen.keybag.bytes == keybag.bytes { return .newest }
@@ -133,14 +136,14 @@ extension DeviceKey {
     }
 
     /// Throws `olderKeybag` unless nothing newer was seen.
-    func refuseOlder(_ keybag: SealedKeybag) throws(Failure) {
-        guard case .older(let newest, let isConflict) = age(of: keybag) else { return }
+    func refuseOlder(_ keybag: SealedKeybag, counted: UInt64) throws(Failure) {
+        guard case .older(let newest, let isConflict) = age(of: keybag, counted: counted) else { return }
         throw .olderKeybag(seen: newest?.time, isConflict: isConflict)
     }
 
     /// The generation that a keybag must have at least to be the newest that this machine has seen; 0 if nothing is
     /// remembered.
-    var newestGeneration: UInt64 { max(newestRemembered, (try? counter?.lowest()) ?? 0) }
+    var newestGeneration: UInt64 { max(newestRemembered, counted) }
 
     /// The same without asking a chip.
     var newestRemembered: UInt64 { remembered?.keybag.file.generation ?? 0 }

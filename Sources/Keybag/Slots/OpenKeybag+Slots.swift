@@ -98,7 +98,7 @@ extension OpenKeybag {
         try requireWritable()
         let current = sealed.withLock { $0 }
         // A copy of the vault may have been given a newer one meanwhile.
-        try device.refuseOlder(current)
+        try device.refuseOlder(current, counted: counted)
         let opened = try openSlot(of: current, credential)
         var file = current.file
         try body(&file, opened)
@@ -115,7 +115,7 @@ extension OpenKeybag {
             // Argon2 ran without the lock; another change may have come first.
             guard sealed.bytes == current.bytes else { throw .changedMeanwhile }
             guard !isDestroyed.load(ordering: .relaxed) else { throw .erased(reason: nil) }
-            try device.refuseOlder(current)
+            try device.refuseOlder(current, counted: counted)
             try storage.replace(sealed, by: changed)
             sealed = changed
             device.remember(changed)

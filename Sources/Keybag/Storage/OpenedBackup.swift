@@ -62,7 +62,7 @@ extension OpenKeybag {
         guard cost.isEnough else { throw .cost(cost) }
         try Credential(.passcode, reading: passphrase).requireStrength(allowingWeak: allowingWeak)
         // A backup of an older keybag would be taken for one of the newest.
-        if let found { try device.refuseOlder(found) }
+        if let found { try device.refuseOlder(found, counted: counted) }
         let current = sealed.withLock { $0 }
         let opened = try openSlot(of: current, credential)
         let salt = Random.bytes(KeybagSlot.saltByteCount)

@@ -114,7 +114,8 @@ struct Erase: ParsableCommand {
             let destruction = KeyDestruction(
                 deviceKeyPath: path, keptDeviceKeyPath: typed ?? volume.map { DeviceKeyFile.defaultPath(for: $0) },
                 volume: volume, keybagIn: folder.store)
-            if destruction.deviceKey == .destroyed { removeCounter?() }
+            // Last: a TPM may not answer.
+            defer { if destruction.deviceKey == .destroyed { removeCounter?() } }
             try check(destruction, of: vault, path)
             try end(vault, destruction.deviceKey, path, links: links, removed)
         case .orphan(let entry):
@@ -159,7 +160,7 @@ struct Erase: ParsableCommand {
         try confirm(vault.path)
         let removeCounter = DeviceKeyLocation.counterRemoval(at: path)
         let destruction = KeyDestruction(deviceKeyPath: path, volume: owner, keybagIn: folder.store)
-        if destruction.deviceKey == .destroyed { removeCounter?() }
+        defer { if destruction.deviceKey == .destroyed { removeCounter?() } }
         try check(destruction, of: vault, path)
         try end(vault, destruction.deviceKey, path, links: 1, removed)
         return true

@@ -355,7 +355,7 @@ struct Mount: ParsableCommand {
     private func warnOfOlderKeybag() {
         Standard.error(
             "latchkey: warning: the keybag of \(vault) is older than the newest one that this machine has seen. The "
-                + "vault is only read, and what unlocks it is what unlocks the vault now")
+                + "vault is only read, and a passcode or key that was changed or removed since does not unlock it")
     }
 
     /// Starts a detached daemon, and returns when it has mounted the vault.

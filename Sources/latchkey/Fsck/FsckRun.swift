@@ -46,6 +46,10 @@ struct FsckRun {
             _ = try ProcessLimits.raiseOpenFiles()
             // First, so that a signal cannot interrupt a report that has begun.
             let signals = try SignalDescriptor(blocking: Interruption.signals)
+            if opened.hasOlderKeybag {
+                Standard.error(
+                    "latchkey: warning: the keybag is older than the newest one that this machine has seen")
+            }
             report.begin(opened)
             if opened.hasPreviousKeybag { check.report(.previousKeybag(isPutBack: repairs)) }
             let thread = try BackgroundWork<VaultError>(work)

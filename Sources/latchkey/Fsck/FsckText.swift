@@ -22,11 +22,7 @@ final class FsckText: FsckReport {
         self.isUnlocked = isUnlocked
     }
 
-    func begin(_ opened: CheckedVault) {
-        guard opened.hasOlderKeybag else { return }
-        Standard.error(
-            "latchkey: warning: the keybag of \(vault) is older than the newest one that this machine has seen")
-    }
+    func begin(_ opened: CheckedVault) {}
 
     func cannotOpen(_ error: Failure) -> any Error {
         if case .olderKeybag = error { return CommandError(error, of: vault) }

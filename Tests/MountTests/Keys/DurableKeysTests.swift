@@ -36,6 +36,28 @@ extension MountTests {
             #expect(made == ["pwrite64 .tries>", "fdatasync .tries>", "pwrite64 .tries>", "fdatasync .tries>"])
         }
 
+        /// A vault that was not made leaves no key behind: neither a device key, nor a keybag that the machine
+        /// remembers.
+        @Test(arguments: ["symlinkat", "fsync"]) func aVaultThatIsNotMadeLeavesNothing(failing call: String) throws {
+            var failures = 0
+            for number in 1...15 {
+                let state = try vault.folder.makeFolder("state-\(number)", mode: 0o700)
+                let made = vault.folder.path("made-\(number)")
+                let outcome = try attempt(
+                    "strace",
+                    ["-f", "-e", "trace=\(call)", "-e", "inject=\(call):error=EIO:when=\(number)", "-o", "/dev/null"]
+                        + [Built.latchkey, "init", made, "--kdf-memory", "19", "--kdf-passes", "2"]
+                        + ["--passcode-file", vault.passcodeFile, "--recovery-key-file", made + ".recovery"],
+                    environment: vault.environment.merging(["XDG_STATE_HOME": state]) { $1 })
+                // A failure of a call that only tries what the store can do fails nothing.
+                guard outcome.status != 0 else { continue }
+                failures += 1
+                let left = Disk.tree(state).filter { $0.contains(".key") } + Disk.tree(made)
+                #expect(left == [], "at call \(number): \(outcome)")
+            }
+            #expect(failures > 0)
+        }
+
         /// The device key's bytes are overwritten durably before its name is removed.
         @Test func aDeviceKeyIsWrittenOverDurably() throws {
             let made = try calls(["erase", "--yes", vault.path], on: [".key>", ".key\""])
