@@ -72,13 +72,16 @@ public enum DeviceKeyLocation {
     ) throws(Failure) {
         if case .tpm2(let pcrs) = kind {
             let volume = key.volume
-            let present = (key.counter as? TPMCounter).flatMap { ((try? $0.lowest()) ?? 0) > 0 ? $0 : nil }
+            var present = key.counter as? TPMCounter
+            // A lost one is of no use; one that cannot be asked now is not lost.
+            if let counter = present, try counter.lowest() == 0 { present = nil }
             try key.withSecret { (secret) throws(Failure) in
                 let counter =
                     if let present { present } else {
                         try TPMCounter.make(for: secret, at: generation, path: path, volume: volume, tcti: tcti)
                     }
                 try seal(secret, counter, isNew: present == nil, volume, pcrs, replacing: path, tcti)
+                // If this fails, the next write of the keybag tries again.
                 try? present?.raise(to: generation)
             }
         } else {
