@@ -82,9 +82,11 @@ let package = Package(
         module("VaultNames", ["Format", "LockSources", "Posix", "TOML"]),
         module("Store", ["Posix"]),
         module("Claims", ["Crypto", "Format", "Posix", "Store"]),
+        // What this machine remembers of how new the files of a vault were.
+        module("Freshness", ["Crypto", "Format", "Posix"]),
         // What the write path knows of a file and what it does next, without doing it.
         module("Writeback", ["Format", "Posix"]),
-        module("Vault", ["Crypto", "Format", "Keybag", "Posix", "Store", "Writeback"]),
+        module("Vault", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Writeback"]),
         module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault", "Writeback"]),
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["CLinux", "Failure", "Format", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
@@ -158,7 +160,7 @@ let package = Package(
         .target(
             name: "CrashSimulator",
             dependencies: [
-                "Crypto", "Format", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "TestSupport",
+                "Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "TestSecrets", "TestStores", "TestSupport",
                 "TestVaults", "Vault",
             ],
             path: "Tests/CrashSimulator", swiftSettings: strict),
@@ -230,6 +232,7 @@ let package = Package(
                 "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Posix", "SoftTPM", "TPM", "TestSecrets",
                 "TestSupport",
             ]),
+        tests("FreshnessTests", ["Freshness", "Crypto", "Format", "Posix", "TestSupport"]),
         tests("StrengthTests", ["Strength", "Crypto", "TestSecrets"]),
         tests("TOMLTests", ["TOML"]),
         tests("PolicyTests", ["Policy", "Format", "TestSupport"]),
@@ -240,9 +243,8 @@ let package = Package(
         tests(
             "VaultTests",
             [
-                "Crypto", "Format", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "Vault", "VaultCheck",
-                "Writeback",
-                "probe",
+                "Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "TestVaults",
+                "Vault", "VaultCheck", "Writeback", "probe",
             ]),
         tests("WritebackTests", ["WritebackModel"]),
         tests("TamperTests", ["Tampering", "TestSupport"]),

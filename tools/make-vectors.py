@@ -32,6 +32,7 @@ from vectors.headers import header_vectors
 from vectors.journal_vault import journal_runs_vault_vectors, journal_vault_vectors
 from vectors.journals import journal_vectors
 from vectors.keybags import keybag_vectors
+from vectors.marks import mark_vectors
 from vectors.parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors,
                            subkey_vectors, symlink_vectors, wrap_vectors, xattr_vectors)
 from vectors.pending import pending_vectors
@@ -45,6 +46,7 @@ FILES = {
     "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-runs-vault": journal_runs_vault_vectors,
     "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,
+    "marks": mark_vectors,
     "names": name_vectors, "pending": pending_vectors, "recovery": recovery_vectors,
     "sidecars": sidecar_vectors, "subkeys": subkey_vectors,
     "summaries": summary_vectors,

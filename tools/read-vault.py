@@ -15,6 +15,7 @@ import base64
 import errno
 import hashlib
 import hmac
+import itertools
 import json
 import os
 import re
@@ -129,6 +130,7 @@ class VolumeKeys:
     journal: bytes
     journal_blocks: bytes
     summaries: bytes
+    marks: bytes
 
     @classmethod
     def derive(cls, volume_key: bytes, volume: bytes) -> VolumeKeys:
@@ -146,6 +148,7 @@ class VolumeKeys:
             journal=subkey("journal", 32),
             journal_blocks=subkey("journal blocks", 32),
             summaries=subkey("summaries", 32),
+            marks=subkey("marks", 64),
         )
 
 
@@ -1362,6 +1365,71 @@ def parse_seen_keybag(raw: bytes, volume: bytes, device_key: bytes) -> Optional[
     return keybag if keybag.volume == volume else None
 
 
+@dataclass(frozen=True)
+class Mark:
+    """What the machine remembers of one name of one file."""
+    generation: int
+    blocks: int
+    digest: int
+    time: int
+    protection: int
+    is_gone: bool
+
+    def verdict(self, header: FileHeader) -> Optional[str]:
+        """How a file is not as new as that; None if it is."""
+        if self.is_gone:
+            return None if header.generation > self.generation else "back"
+        if header.generation != self.generation:
+            return None if header.generation > self.generation else "older"
+        if digest_of(header) != self.digest:
+            return "conflict"
+        return None if min(blocks_of_length(header.length), 2**32 - 1) >= self.blocks else "older"
+
+
+def digest_of(header: FileHeader) -> int:
+    """Tells headers of the same generation apart."""
+    words = [header.written[0], header.modified[0], header.changed[0], header.stamp,
+             header.written[1] << 32 | header.modified[1], header.changed[1], header.provisional_length,
+             header.first_sparse_block]
+    digest = 0xCBF29CE484222325
+    for word in words:
+        digest = (digest ^ word % 2**64) * 0x100000001B3 % 2**64
+        digest ^= digest >> 32
+    return digest % 2**32
+
+
+def blocks_of_length(length: int) -> int:
+    return (length + BLOCK - 1) // BLOCK
+
+
+def mark_key(file: bytes, binding: bytes) -> bytes:
+    return bytes(one ^ other for one, other in zip(file[:12], binding[:12]))
+
+
+def parse_marks(raw: bytes, keys: VolumeKeys) -> dict[bytes, Mark]:
+    """What a file of marks remembers; what cannot be read of it, and all behind that, is not remembered."""
+    head, marks = raw[:64], dict[bytes, Mark]()
+    if (len(head) < 64 or head[:10] != b"LKMARKS1" + struct.pack("<H", 1) or any(head[10:16]) or any(head[48:])
+            or head[16:32] != keys.volume):
+        return marks
+    at = 64
+    for batch in itertools.count():
+        count = int.from_bytes(raw[at:at + 8], "little")
+        sealed = raw[at + 8:at + 24 + 40 * count]
+        if not 1 <= count <= 4096 or len(sealed) != 16 + 40 * count:
+            return marks
+        try:
+            plain = siv_open(keys.marks, [head, struct.pack("<Q", batch)], sealed, "marks")
+        except Refused:
+            return marks
+        for record in (plain[start:start + 40] for start in range(0, len(plain), 40)):
+            generation, blocks, digest, time, protection, flags = struct.unpack("<QIIIBB", record[12:34])
+            if protection in CLASS_NAMES and flags < 2 and not any(record[34:]):
+                marks[record[:12]] = Mark(generation, blocks, digest, time, protection, flags == 1)
+        at += 24 + 40 * count
+    return marks
+
+
 def parse_recovery_key(text: str) -> bytes:
     plain = re.sub(r"[-\s]", "", text).upper().translate(str.maketrans("OIL", "011"))
     if len(plain) != 52 or any(character not in CROCKFORD for character in plain):
@@ -1700,10 +1768,12 @@ def stat_command(vault: Vault, path: bytes) -> None:
     print(json.dumps(describe(vault, vault.find(path)), indent=2, ensure_ascii=False))
 
 
-def verify_command(vault: Vault) -> int:
-    """Open everything that the keys at hand open. Returns how many objects were refused."""
+def verify_command(vault: Vault, marks: dict[bytes, Mark]) -> int:
+    """Open everything that the keys at hand open, and compare with what the machine remembers. Returns how many objects
+    were refused."""
     counted = {"files": 0, "directories": 0, "symbolic links": 0, "special files": 0, "not unlocked": 0,
-               "foreign": 0, "temporary": 0, "orphans": 0, "replayed": len(vault.replay.writes), "refused": 0}
+               "foreign": 0, "temporary": 0, "orphans": 0, "replayed": len(vault.replay.writes), "older": 0, "back": 0,
+               "conflict": 0, "refused": 0}
 
     def report(what: str, path: bytes, why: str) -> None:
         counted[what] += 1
@@ -1716,6 +1786,9 @@ def verify_command(vault: Vault) -> int:
             facts = describe(vault, entry)
             if facts["kind"] == "file":
                 counted["files"] += 1
+                mark = marks.get(mark_key(vault.header(entry)[0].file, entry.binding))
+                if mark is not None and (verdict := mark.verdict(vault.header(entry)[0])):
+                    report(verdict, path, f"this machine has seen generation {mark.generation}")
                 vault.check_summary(entry)
                 vault.check_contents(entry)
             elif facts["kind"] == "symbolic link":
@@ -1785,6 +1858,15 @@ def warn_of_older(keybag: Keybag, path: str, device_key: bytes) -> None:
           file=sys.stderr)
 
 
+def marks_beside(device_key: Optional[str], keys: VolumeKeys) -> dict[bytes, Mark]:
+    if device_key is None:
+        return {}
+    try:
+        return parse_marks(read_file(os.fsencode(device_key + ".marks"), 1 << 30), keys)
+    except OSError:
+        return {}
+
+
 def run(given: argparse.Namespace) -> int:
     credentials, key_volume = Credentials(), None
     if given.device_key:
@@ -1804,7 +1886,7 @@ def run(given: argparse.Namespace) -> int:
     if credentials.device_key is not None:
         warn_of_older(vault.keybag, given.device_key, credentials.device_key)
     if given.command == "verify":
-        return 6 if verify_command(vault) else 0
+        return 6 if verify_command(vault, marks_beside(given.device_key, vault.keys)) else 0
     command = {"ls": list_command, "cat": cat_command, "stat": stat_command}[given.command]
     command(vault, os.fsencode(given.path))
     return 0

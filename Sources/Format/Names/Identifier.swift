@@ -40,6 +40,8 @@ public struct Identifier<Kind>: Hashable, Sendable {
 
     /// The first 8 bytes as a number.
     public var firstHalf: UInt64 { first }
+    /// The last 8 bytes as a number.
+    public var secondHalf: UInt64 { second }
 
     /// Lends the 16 bytes to `body` without an allocation.
     public func withBytes<Result, Failure>(

@@ -17,6 +17,8 @@ public final class VolumeKeys: Sendable {
     public let journalBlocks: Secret
     public let summaries: MessageAuthenticator
     public let claims: DeterministicCipher
+    /// For the file of marks, which is not in the vault.
+    public let marks: DeterministicCipher
 
     /// - Parameter volumeKey: 32 bytes.
     public init(volumeKey: borrowing Secret, volume: VolumeIdentifier) throws(CryptoError) {
@@ -33,6 +35,7 @@ public final class VolumeKeys: Sendable {
         journalBlocks = try .derived(from: volumeKey, salt: salt, info: Label.journalBlocks)
         summaries = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.summaries))
         claims = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.claims, count: 64))
+        marks = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.marks, count: 64))
     }
 }
 

@@ -1,0 +1,187 @@
+import Crypto
+import Format
+import Glibc
+import Posix
+
+/// The file of marks: a head, then batches of marks that are appended, each sealed with its position. Not thread-safe.
+///
+/// A mark is a lower bound, so a file that is cut, or ends in what a power loss has left of a batch, has lost the later
+/// marks and is right otherwise. It is never flushed for a program's fsync(2).
+///
+/// docs/FORMAT.md, "The file of marks".
+struct MarkFile: Sendable {
+    /// So many marks are sealed at once: 160 KiB.
+    static let batch = 4096
+    private static let countByteCount = 8
+
+    private let path: Path
+    private let volume: VolumeIdentifier
+    private let cipher: DeterministicCipher
+    private let owner: (user: UInt32, group: UInt32)?
+    private var file: Descriptor
+    private var head: MarkFileHead
+    /// The number of the next batch, and where it goes.
+    private var next: (batch: UInt64, offset: Int64)
+    /// How many marks the file has, older ones of the same name among them.
+    private(set) var count: Int
+
+    /// Opens the file, or makes an empty one, and gives `body` its marks, the later ones last.
+    ///
+    /// - Parameters:
+    ///   - cipher: keyed for the volume's marks.
+    ///   - most: so many marks are read at most; a file that has more is as if it ended there.
+    ///   - owner: who gets a file that is made; nil for this process.
+    /// - Throws: EWOULDBLOCK if another process has the file; EINVAL if it is not a regular file of one name.
+    init(
+        path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int,
+        owner: (user: UInt32, group: UInt32)? = nil, _ body: (MarkKey, Mark) -> Void
+    ) throws(Errno) {
+        self.path = path
+        self.volume = volume
+        self.cipher = cipher
+        self.owner = owner
+        file = try Self.open(path)
+        head = Self.freshHead(volume)
+        next = (0, Int64(MarkFileHead.byteCount))
+        count = 0
+        var bytes = [UInt8](repeating: 0, count: MarkFileHead.byteCount)
+        switch try file.read(into: &bytes, at: 0) {
+        case 0:
+            try giveToOwner()
+            try unsafe file.write(head.encoded.span.bytes, at: 0)
+        case bytes.count:
+            guard let found = MarkFileHead(decoding: bytes), found.volume == volume else { fallthrough }
+            head = found
+            try read(most, body)
+        default:
+            // What is there is left as it is until another file has its name.
+            try replace(by: MarkTable()) { _ in nil }
+        }
+    }
+
+    private static func freshHead(_ volume: VolumeIdentifier) -> MarkFileHead {
+        MarkFileHead(volume: volume, identifier: Random.bytes(MarkFileHead.identifierByteCount))
+    }
+
+    /// Root may work with the files of another user, who must be able to use this one.
+    private func giveToOwner() throws(Errno) {
+        if let owner { try file.setOwner(user: owner.user, group: owner.group) }
+    }
+
+    private static func open(_ path: Path) throws(Errno) -> Descriptor {
+        let file = try Descriptor.open(path: path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+        let status = try file.status()
+        guard status.kind == .regular, status.linkCount == 1 else { throw .EINVAL }
+        try file.lockExclusively()
+        // Another process may have replaced it before it gave the lock back.
+        guard try Descriptor.open(path: path, O_PATH | O_NOFOLLOW).status().inode == status.inode else {
+            throw .EWOULDBLOCK
+        }
+        return file
+    }
+
+    private mutating func read(_ most: Int, _ body: (MarkKey, Mark) -> Void) throws(Errno) {
+        let size = try file.status().size
+        while count < most {
+            var counted = [UInt8](repeating: 0, count: Self.countByteCount)
+            guard try file.read(into: &counted, at: next.offset) == counted.count else { return }
+            let marks = counted.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+            guard marks > 0, marks <= Self.batch else { return }
+            var sealed = [UInt8](repeating: 0, count: Self.sealedByteCount(Int(marks)))
+            let end = next.offset + Int64(Self.countByteCount + sealed.count)
+            let offset = next.offset + Int64(Self.countByteCount)
+            guard end <= size, try file.read(into: &sealed, at: offset) == sealed.count, let plain = open(sealed)
+            else { return }
+            let span = unsafe plain.span.bytes
+            for index in 0..<Int(marks) {
+                guard let record = MarkRecord(span, at: index * MarkRecord.byteCount) else { continue }
+                body(MarkKey(record.key.first, record.key.second), Mark(record))
+            }
+            count += Int(marks)
+            next = (next.batch + 1, end)
+        }
+    }
+
+    private static func sealedByteCount(_ marks: Int) -> Int {
+        DeterministicCipher.tagSize + marks * MarkRecord.byteCount
+    }
+
+    private var place: [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: next.batch >> UInt64(8 * $0)) } }
+
+    private func open(_ sealed: [UInt8]) -> [UInt8]? {
+        try? unsafe cipher.open(
+            sealed.span.bytes, associatedData: head.encoded.span.bytes, place.span.bytes)
+    }
+
+    /// Appends marks. If it throws, those that were not written may be given again.
+    mutating func append(_ marks: [(key: MarkKey, mark: Mark)]) throws(Errno) {
+        for begin in stride(from: 0, to: marks.count, by: Self.batch) {
+            try append(batch: marks[begin..<min(begin + Self.batch, marks.count)])
+        }
+    }
+
+    private mutating func append(batch marks: ArraySlice<(key: MarkKey, mark: Mark)>) throws(Errno) {
+        var plain = [UInt8](repeating: 0, count: marks.count * MarkRecord.byteCount)
+        do {
+            var elements = plain.mutableSpan
+            var bytes = unsafe elements.mutableBytes
+            for (index, (key, mark)) in marks.enumerated() {
+                MarkRecord(key, mark).store(into: &bytes, at: index * MarkRecord.byteCount)
+            }
+        }
+        let sealed: [UInt8]
+        do throws(CryptoError) {
+            sealed = try unsafe cipher.seal(
+                plain.span.bytes, associatedData: head.encoded.span.bytes, place.span.bytes)
+        } catch { throw .ENOMEM }
+        let counted = (0..<Self.countByteCount).map { UInt8(truncatingIfNeeded: marks.count >> (8 * $0)) }
+        let bytes = counted + sealed
+        try unsafe file.write(bytes.span.bytes, at: next.offset)
+        next = (next.batch + 1, next.offset + Int64(bytes.count))
+        count += marks.count
+    }
+
+    /// Writes a file with the names of a table alone, and replaces this one by it, durably.
+    ///
+    /// - Parameter mark: what to write of a name; nil to leave it out.
+    mutating func replace(by table: MarkTable, _ mark: (MarkKey) -> Mark?) throws(Errno) {
+        let split = path.split
+        let temporary: Path = "\(split.folder)/.\(split.last).new"
+        _ = temporary.unlink()
+        var made = try MarkFile(path: temporary, volume: volume, cipher: cipher, most: 0, owner: owner) { _, _ in }
+        do throws(Errno) {
+            var batch: [(key: MarkKey, mark: Mark)] = []
+            try table.forEach { (key, _) throws(Errno) in
+                guard let mark = mark(key) else { return }
+                batch.append((key, mark))
+                guard batch.count == Self.batch else { return }
+                try made.append(batch)
+                batch.removeAll(keepingCapacity: true)
+            }
+            try made.append(batch)
+            try made.file.synchronize(dataOnly: false)
+            guard temporary.rename(to: path) == 0 else { throw Errno.current }
+        } catch {
+            _ = temporary.unlink()
+            throw error
+        }
+        try? Descriptor.open(path: split.folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
+        (file, head, next, count) = (made.file, made.head, made.next, made.count)
+    }
+}
+
+extension Mark {
+    init(_ record: MarkRecord) {
+        self.init(
+            generation: record.generation, blocks: record.blocks, digest: record.digest, time: record.time,
+            protectionClass: record.protectionClass, isGone: record.isGone)
+    }
+}
+
+extension MarkRecord {
+    init(_ key: MarkKey, _ mark: Mark) {
+        self.init(
+            key: (key.first, key.second), generation: mark.generation, blocks: mark.blocks, digest: mark.digest,
+            time: mark.time, protectionClass: mark.protectionClass, isGone: mark.isGone)
+    }
+}

@@ -1,0 +1,232 @@
+public import Crypto
+public import Format
+public import Posix
+import Synchronization
+
+/// What this machine remembers of the files of a vault: a lower bound of how new each is. Thread-safe; no call waits
+/// for a disk but `save` and `forgetAll`.
+///
+/// What is noted counts at once in this process, and goes to the file only after the whole store was flushed: after a
+/// power loss the file must not know of more than the store has.
+public final class Marks: Sendable {
+    /// How many names are remembered at most: beyond that, new ones are not.
+    public static let most = 4 << 20
+    /// How many names that are gone are remembered; the older half is forgotten when there are more.
+    public static let mostGone = 1 << 18
+    /// Beyond so many marks that wait for a flush, files that were only seen are not noted.
+    static let mostWaiting = 1 << 17
+    /// No header of a higher generation is remembered: a thief of the keys could make one that no later one surpasses.
+    public static let highestGeneration: UInt64 = 1 << 62
+
+    fileprivate struct State {
+        var table = MarkTable()
+        /// The marks whose headers or names the store may not have durably yet, each with what was remembered before.
+        var waiting: [MarkKey: Mark?] = [:]
+        /// Those that a flush under way makes durable.
+        var flushing: [MarkKey: Mark?] = [:]
+        /// The durable marks that the file does not have yet.
+        var unsaved: [MarkKey: Mark] = [:]
+        /// Grows with each flush that begins and with `forgetAll`.
+        var flush: UInt64 = 0
+    }
+
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let state: ContendedMutex<State>
+    /// Held while the file is written to. `state` is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let file: Mutex<MarkFile>
+
+    /// Reads the file, or makes an empty one.
+    ///
+    /// - Parameters:
+    ///   - cipher: keyed for the volume's marks.
+    ///   - owner: who gets a file that is made; nil for this process.
+    /// - Throws: EWOULDBLOCK if another process has the file; any other error of the file.
+    public init(
+        path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, owner: (user: UInt32, group: UInt32)? = nil
+    ) throws(Errno) {
+        var table = MarkTable()
+        let read = try MarkFile(path: path, volume: volume, cipher: cipher, most: 2 * Self.most, owner: owner) {
+            key, mark in
+            guard table[key] != nil || table.count < Self.most else { return }
+            table.set(mark, for: key)
+        }
+        state = ContendedMutex(State(table: table))
+        file = Mutex(read)
+    }
+
+    /// How many names are remembered, and what that takes in memory.
+    public var size: (count: Int, bytes: Int) { state.withLock { ($0.table.count, $0.table.byteCount) } }
+
+    public subscript(key: MarkKey) -> Mark? { state.withLock { $0.table[key] } }
+
+    /// The time of a mark that is made now.
+    public static var now: UInt32 { UInt32(clamping: Timespec.now.seconds) }
+
+    /// Compares what was found under a name, and remembers it if it is new. Returns what is remembered if that tells of
+    /// something newer, or of a conflict; the caller then looks again.
+    ///
+    /// - Parameter isNoted: remember it; otherwise only compare.
+    public func meet(_ found: Mark, at key: MarkKey, isNoted: Bool) -> Mark? {
+        state.withLock { state in
+            guard let known = state.table[key] else {
+                if isNoted { state.note(found, of: key, isOwn: false) }
+                return nil
+            }
+            switch known.verdict(on: found) {
+            case .same: return nil
+            case .newer:
+                if isNoted { state.note(found, of: key, isOwn: false) }
+                return nil
+            case .older, .back, .conflict: return known
+            }
+        }
+    }
+
+    /// Whether something newer than this generation is remembered of a name.
+    public func surpass(_ generation: UInt64, at key: MarkKey) -> Bool {
+        guard let known = self[key] else { return false }
+        return known.generation > generation || known.isGone && known.generation == generation
+    }
+
+    /// Remembers what was found under a name, or put there; does nothing if something as new is remembered.
+    ///
+    /// - Parameter isOwn: this process has written it. What was only found is left out if too much waits for a flush.
+    public func note(_ mark: Mark, of key: MarkKey, isOwn: Bool) {
+        state.withLock { $0.note(mark, of: key, isOwn: isOwn) }
+    }
+
+    /// Remembers a header that this process has written, under those of the names that are remembered.
+    public func noteHeader(_ mark: Mark, of file: FileIdentifier, at bindings: [NameBinding]) {
+        state.withLock { state in
+            for binding in bindings {
+                let key = MarkKey(file, at: binding)
+                guard let known = state.table[key], !known.isGone else { continue }
+                state.note(mark, of: key, isOwn: true)
+            }
+        }
+    }
+
+    /// Remembers that a file has lost a name: nothing of this generation, or older, belongs there.
+    ///
+    /// - Parameter generation: of its header; nil if nothing newer than what is remembered was there.
+    public func noteGone(_ key: MarkKey, generation: UInt64?, time: UInt32) {
+        state.withLock { state in
+            guard let known = state.table[key] else { return }
+            // It came and went between two flushes: no copy of the store need have it.
+            if state.flushing[key] == nil, case .some(.none) = state.waiting[key] {
+                state.table.remove(key)
+                state.waiting[key] = nil
+                return
+            }
+            var mark = known
+            mark.generation = max(known.generation, min(generation ?? 0, Self.highestGeneration))
+            mark.time = time
+            mark.isGone = true
+            state.note(mark, of: key, isOwn: true)
+        }
+    }
+
+    /// Forgets everything: what is in the vault now is as it should be.
+    public func forgetAll() throws(Errno) {
+        try file.withLock { (file) throws(Errno) in
+            try file.replace(by: MarkTable()) { _ in nil }
+            state.withLock { state in
+                let flush = state.flush
+                state = State()
+                state.flush = flush + 1
+            }
+        }
+    }
+
+    // MARK: Flushes
+
+    /// Whether marks wait for a flush of the store, and whether there are so many that it should not wait.
+    public var waiting: (any: Bool, many: Bool) {
+        state.withLock { (!$0.waiting.isEmpty, $0.waiting.count > Self.mostWaiting / 2) }
+    }
+
+    /// A flush of the whole store is about to begin. Returns what `endFlush` wants; nil if it would not help.
+    public func beginFlush() -> UInt64? {
+        state.withLock { state in
+            // An earlier one is under way.
+            guard state.flushing.isEmpty, !state.waiting.isEmpty else { return nil }
+            swap(&state.flushing, &state.waiting)
+            state.flush += 1
+            return state.flush
+        }
+    }
+
+    /// The flush has ended.
+    public func endFlush(_ flush: UInt64, succeeded: Bool) {
+        state.withLock { state in
+            guard state.flush == flush else { return }
+            for (key, before) in state.flushing {
+                if !succeeded {
+                    state.waiting[key] = .some(before)
+                } else if let newer = state.waiting[key] {
+                    // Noted once more meanwhile: what was remembered before that is what the flush has made durable.
+                    if let newer { state.unsaved[key] = newer }
+                } else if let mark = state.table[key] {
+                    state.unsaved[key] = mark
+                }
+            }
+            state.flushing = [:]
+        }
+    }
+
+    // MARK: The file
+
+    /// Writes what is durable and not in the file yet, and the file anew if it has become twice as large as necessary.
+    ///
+    /// If it throws, nothing is forgotten, and the next call tries again.
+    public func save() throws(Errno) {
+        try file.withLock { (file) throws(Errno) in
+            let (unsaved, count) = state.withLock { state in
+                state.boundGone()
+                defer { state.unsaved = [:] }
+                return (state.unsaved, state.table.count)
+            }
+            guard !unsaved.isEmpty else { return }
+            do throws(Errno) {
+                if file.count + unsaved.count > 2 * count + MarkFile.batch {
+                    let (table, volatile) = state.withLock { state in
+                        (state.table, state.waiting.merging(state.flushing) { _, older in older })
+                    }
+                    try file.replace(by: table) { (key) in
+                        guard let before = volatile[key] else { return table[key] }
+                        return before
+                    }
+                } else {
+                    try file.append(unsaved.map { ($0.key, $0.value) })
+                }
+            } catch {
+                state.withLock { state in state.unsaved.merge(unsaved) { newer, _ in newer } }
+                throw error
+            }
+        }
+    }
+}
+
+extension Marks.State {
+    fileprivate mutating func note(_ mark: Mark, of key: MarkKey, isOwn: Bool) {
+        guard mark.generation <= Marks.highestGeneration else { return }
+        let known = table[key]
+        if let known {
+            guard mark.isNewer(than: known) else { return }
+        } else {
+            guard table.count < Marks.most else { return }
+        }
+        guard isOwn || waiting.count < Marks.mostWaiting else { return }
+        if waiting[key] == nil { waiting[key] = .some(known) }
+        table.set(mark, for: key)
+    }
+
+    fileprivate mutating func boundGone() {
+        for key in table.goneBeyond(Marks.mostGone) {
+            table.remove(key)
+            waiting[key] = nil
+            flushing[key] = nil
+            unsaved[key] = nil
+        }
+    }
+}
