@@ -1,4 +1,5 @@
 import Format
+import Freshness
 import Keybag
 import Posix
 import Store
@@ -23,6 +24,8 @@ public final class Vault: Sendable {
     let flushes = StoreFlushes()
     let checkpoints = CheckpointControl()
     package let left = Leftovers()
+    /// Nil if this machine does not remember how new files were.
+    public let freshness: FreshnessWatch?
 
     public var traits: StoreTraits { options.traits }
     public var isReadOnly: Bool { options.isReadOnly }
@@ -40,21 +43,22 @@ public final class Vault: Sendable {
     ///   - minimumClass: the weakest class that a new entry gets, whatever its folder says.
     ///   - tookOver: another process, perhaps on another machine, may still have the journal open.
     ///   - journalSize: with parts that are not smaller than those of `JournalSize.smallest`.
+    ///   - freshness: what this machine remembers of the files.
     public convenience init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false,
-        journalSize: JournalSize = .usual
+        journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil
     ) {
         precondition(journalSize.part >= JournalSize.smallest.part)
         self.init(
             store: store, keys: keys, ring: ring, traits: traits, minimumClass: minimumClass, isReadOnly: isReadOnly,
-            tookOver: tookOver, isPrivileged: Process.isPrivileged, journalSize: journalSize)
+            tookOver: tookOver, isPrivileged: Process.isPrivileged, journalSize: journalSize, freshness: freshness)
     }
 
     init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, isPrivileged: Bool,
-        journalSize: JournalSize = .usual
+        journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil
     ) {
         self.store = store
         self.keys = keys
@@ -62,6 +66,7 @@ public final class Vault: Sendable {
         options = VaultOptions(
             traits: traits, isReadOnly: isReadOnly, minimumClass: minimumClass, isPrivileged: isPrivileged,
             tookOver: tookOver, journalSize: journalSize)
+        self.freshness = freshness
     }
 
     public var volume: VolumeIdentifier { keys.volume }

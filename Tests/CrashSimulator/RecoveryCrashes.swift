@@ -18,7 +18,7 @@ final class RecoveryCrashes {
 
     init(_ recorded: RecordedVault, _ name: String, _ order: SimulatedDisk.Order, states: Int) {
         keys = recorded.keys
-        check = LedgerCheck(recorded.keys, recorded.promise, usesStates: false)
+        check = LedgerCheck(recorded.keys, recorded.promise, recorded.marks.moments, usesStates: false)
         self.states = states
         self.name = name
         self.order = order

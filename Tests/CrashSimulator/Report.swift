@@ -19,6 +19,8 @@ public struct Violation: Hashable, Sendable {
         case protection
         /// A program's own check fails: SQLite's or git's.
         case program
+        /// A file is taken for an older version than the machine has seen.
+        case stale
         /// The opened vault refuses a change.
         case stuck
     }

@@ -13,6 +13,8 @@ public import Vault
 public final class VaultKeys: Sendable {
     private let devicePath: String
     private let keybag: OpenKeybag
+    /// The keys of the volume.
+    var volume: VolumeKeys { keybag.keys }
     private let traits = StoreTraits.ofTests
 
     public static let passcodeText = "correct horse"
@@ -45,18 +47,21 @@ public final class VaultKeys: Sendable {
     /// wrong: the vault does not open, `check` finds something, or using the vault fails.
     ///
     /// - Parameters:
+    ///   - freshness: what the machine remembers. Nothing may be older than that.
     ///   - seed: for the use of the vault; nil to skip it.
     ///   - spared: tells which files may have any contents, and so are not used.
     public func check(
-        _ folder: StateFolder, usingWith seed: UInt64? = nil, sparing spared: (FileIdentifier) -> Bool = { _ in false },
+        _ folder: StateFolder, usingWith seed: UInt64? = nil,
+        sparing spared: (FileIdentifier) -> Bool = { _ in false },
+        remembering freshness: FreshnessWatch? = nil,
         _ check: (Observation) throws -> [Violation]
     ) rethrows -> [Violation] {
         let opened: (vault: Vault, root: Directory)
-        do { opened = try open(folder) } catch { return [Violation(.closed, "\(error)")] }
+        do { opened = try open(folder, remembering: freshness) } catch { return [Violation(.closed, "\(error)")] }
         // A vault that is not closed keeps, for ever, the files that are not checkpointed, and their keys.
         defer { opened.vault.abandon() }
         let observation = Observation(of: opened.vault, root: opened.root)
-        let violations = try check(observation)
+        let violations = try check(observation) + (freshness?.violations ?? [])
         guard let seed, violations.isEmpty, observation.violations.isEmpty else { return violations }
         let use = Use(of: opened.vault, opened.root, observation, seed: seed, sparing: spared)
         do {
@@ -70,15 +75,19 @@ public final class VaultKeys: Sendable {
         } catch { return use.violations + [Violation(.stuck, "next time: \(error)")] }
     }
 
-    func open(_ folder: StateFolder) throws -> (vault: Vault, root: Directory) {
-        try open(in: DirectoryStore(path: Path(folder.path)))
+    func open(
+        _ folder: StateFolder, remembering freshness: FreshnessWatch? = nil
+    ) throws -> (vault: Vault, root: Directory) {
+        try open(in: DirectoryStore(path: Path(folder.path)), remembering: freshness)
     }
 
     /// The vault in a store, opened as a mount does.
-    func open(in base: any Store) throws -> (vault: Vault, root: Directory) {
+    func open(
+        in base: any Store, remembering freshness: FreshnessWatch? = nil
+    ) throws -> (vault: Vault, root: Directory) {
         let store = UnallocatingStore(base)
         _ = try keybag(in: store)
-        let vault = vault(over: store)
+        let vault = vault(over: store, freshness: freshness)
         return (vault, try vault.openRoot())
     }
 
@@ -88,9 +97,23 @@ public final class VaultKeys: Sendable {
     }
 
     /// The vault over a store that holds it, not yet read.
-    public func vault(over store: any Store, journalSize: JournalSize = .smallest) -> Vault {
+    public func vault(
+        over store: any Store, journalSize: JournalSize = .smallest, freshness: FreshnessWatch? = nil
+    ) -> Vault {
         Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: false,
-            journalSize: journalSize)
+            journalSize: journalSize, freshness: freshness)
+    }
+}
+
+extension FreshnessWatch {
+    /// One for each file that was taken for an older version: no crash leaves one that is older than what was durable.
+    var violations: [Violation] {
+        let journal = journal == .seen ? [] : [Violation(.stale, "the journal: \(journal)")]
+        return journal
+            + takeNews().map { stale in
+                Violation(
+                    .stale, "\(stale.name): \(stale.verdict), found \(stale.found), seen \(stale.remembered)")
+            }
     }
 }

@@ -90,6 +90,7 @@ final class Node: Sendable {
     var isDirectory: Bool { if case .directory = identity { true } else { false } }
     /// Whether its identity is that of no other object but a copy of it.
     var hasIdentifier: Bool { if case .other = identity { false } else { true } }
+    var fileIdentifier: FileIdentifier? { if case .file(let file) = identity { file } else { nil } }
     var isFile: Bool { if case .file = identity { true } else { false } }
 
     func add(_ location: Location) {

@@ -125,7 +125,8 @@ extension VaultFileSystem {
             func unlink(alone: Bool) throws(VaultError) -> Bool {
                 let directory = try directory(of: parent)
                 var removed: RemovedEntry?
-                let isDone = try vault.unlink(name, in: directory) { (own) throws(VaultError) in
+                let isDone = try vault.unlink(name, in: directory, of: removed?.node?.fileIdentifier) {
+                    (own) throws(VaultError) in
                     guard alone || !isKnownByName(own.kind) else { return false }
                     let status = own.kind == .symbolicLink ? try vault.status(of: name, in: directory) : own
                     removed = self.removedEntry(status, name, in: directory)

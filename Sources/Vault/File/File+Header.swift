@@ -51,6 +51,7 @@ extension File {
         } catch { throw .system(error) }
         vault.flushes.headerWrites.add(1, ordering: .releasing)
         state.didPlaceHeader()
+        notePlacedHeader()
     }
 
     /// Writes the header as `state` has it. Of what stat(2) shows, only the time of change moves. Needs `lock`

@@ -1,4 +1,5 @@
 import Format
+import Freshness
 import Keybag
 import Posix
 import Store
@@ -28,6 +29,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     let outline: FileOutline
     /// The descriptor that writes use, once it is open. Guarded by `lock`.
     var writableDescriptor: Descriptor?
+    /// What the header in the backing file tells; nil if this machine does not remember such things. Guarded by `lock`.
+    var placedMark: Mark?
     /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
     /// exclusive one. Lock order: docs/ARCHITECTURE.md.
     let key: Mutex<FileKey?>
@@ -48,6 +51,7 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
         outline = FileOutline(state)
         writableDescriptor = isWritable ? descriptor : nil
         key = Mutex(nil)
+        if vault.freshness != nil { placedMark = Mark(header, time: Marks.now) }
     }
 
     deinit {

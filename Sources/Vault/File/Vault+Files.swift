@@ -15,6 +15,14 @@ extension Vault {
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
+        try openFile(name, in: parent, expecting: expected, isAccepted: false)
+    }
+
+    /// - Parameter isAccepted: it is not refused because it is older than what this machine has seen.
+    func openFile(
+        _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil,
+        isAccepted: Bool
+    ) throws(VaultError) -> File {
         let headerWrites = self.flushes.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent)
         if let expected, let file = fileInMemory(inode: expected.inode, at: binding(of: name, in: parent)),
@@ -41,6 +49,13 @@ extension Vault {
         if expected != nil, self.flushes.headerWrites.load(ordering: .acquiring) == headerWrites {
             try checkSummary(of: descriptor, status, against: header, at: binding)
         }
+        let overlay = overlay(of: header, inode: status.inode)
+        let stale = try staleness(
+            of: overlay?.header ?? header,
+            FoundPlace(
+                name: name, stored: stored.name, parent: parent, binding: binding, inode: status.inode,
+                descriptor: descriptor))
+        if let stale, !isAccepted, freshness?.answer == .refuse { throw .damaged(stale.reason) }
         let fresh = File(
             vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
             isNew: false, status: status)
@@ -49,7 +64,8 @@ extension Vault {
         }
         fresh.state.names.didFind(placed, at: binding, isOnlyLink: status.linkCount == 1)
         let file = try register(fresh, at: binding, since: headerWrites)
-        if let overlay = overlay(of: header, inode: status.inode) { file.show(overlay, at: binding, status) }
+        if let stale { file.raiseGeneration(above: stale.remembered.generation) }
+        if let overlay { file.show(overlay, at: binding, status) }
         // A crash came in the middle of a rename: the file belongs where it was found.
         if !isReadOnly, file.lock.withShared({ file.state.names.isInterrupted }) {
             if status.linkCount == 1 { try shareSidecar(of: file) }
@@ -84,6 +100,7 @@ extension Vault {
             guard let binding else {
                 guard placed.pending == nil else { throw .system(.ESTALE) }
                 file.state = FileState(placed, isNew: false, status)
+                file.noteFoundHeader()
                 return file
             }
             guard let header = try self.header(placed, of: file.descriptor, foundAt: binding) else {
@@ -91,6 +108,7 @@ extension Vault {
             }
             file.state = FileState(header.resolved(at: binding), isNew: false, status)
             file.state.names.didFind(placed, at: binding, isOnlyLink: status.linkCount == 1)
+            file.noteFoundHeader()
             return file
         }
     }
@@ -118,6 +136,7 @@ extension Vault {
             discardSidecar(of: file.identifier.bytes)
             throw error
         }
+        noteName(of: file, at: binding(of: name, in: parent))
         return file
     }
 

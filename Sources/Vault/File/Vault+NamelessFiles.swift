@@ -53,6 +53,7 @@ extension Vault {
             throw error
         }
         file.nameless.place.withLock { $0 = nil }
+        noteName(of: file, at: binding)
     }
 
     /// Removes a file that was made without a name, if it has got none since.

@@ -39,8 +39,10 @@ extension Vault {
                 // Above all epochs that the last session can have used: its records are never taken for new ones.
                 head.nextEpoch += 1 << 32
             }
+            head.nextEpoch = meetJournal(old.head.nextEpoch, raising: head.nextEpoch)
             file = try options.tookOver && old.head.opened != 0 ? newJournal(head, insteadOf: old.file) : old.file
         } else {
+            head.nextEpoch = meetJournal(nil, raising: head.nextEpoch)
             file = try makeJournal(head)
         }
         left.windows.withLock { $0 = head.windows }
@@ -55,6 +57,7 @@ extension Vault {
             try journal.allocate()
             try journal.changeHead { _ in }
         }
+        noteJournal(head.nextEpoch, isOpen: true)
         self.journal.withLock { $0 = journal }
         clearNameless()
     }
@@ -103,7 +106,7 @@ extension Vault {
         // Only now are the removed files in them closed.
         removeLeftTombstones()
         try backing { () throws(Errno) in
-            let nextEpoch = journal.state.withLock { $0.nextEpoch }
+            let nextEpoch = journal.state.withLock { $0.nextEpoch } + 1
             try journal.changeHead { head in
                 head.opened = 0
                 head.hasBlockRuns = false
@@ -112,6 +115,11 @@ extension Vault {
             }
             try store.truncate(journal.file, to: Int64(JournalHead.areaOffset))
             journal.state.withLock { try? journal.stampAnew(&$0) }
+            noteJournal(nextEpoch, isOpen: false)
+        }
+        // The head is durable.
+        if let freshness, let flush = freshness.marks.beginFlush() {
+            freshness.marks.endFlush(flush, succeeded: true)
         }
         self.journal.withLock { $0 = nil }
     }

@@ -34,7 +34,10 @@ struct Overlays {
 extension Vault {
     /// Reads what a crash has left in the journal, in a read-only vault.
     func overlayJournal() throws(VaultError) {
-        guard !isOpen, let old = try RecoveryJournal(of: self) else { return }
+        guard !isOpen else { return }
+        let journal = try RecoveryJournal(of: self)
+        _ = meetJournal(journal?.head.nextEpoch, raising: 0)
+        guard let old = journal else { return }
         left.windows.withLock { $0 = old.head.windows }
         guard old.head.opened != 0 else { return }
         left.windows.withLock {
@@ -48,7 +51,7 @@ extension Vault {
             if effect.generation == 0 { overlays.made[effect.inode] = effect.header }
         }
         self.left.overlays.withLock { $0 = overlays }
-        journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
+        self.journal.withLock { $0 = Journal(store: store, keys: keys, file: old.file, head: old.head) }
     }
 
     /// The overlay of a file with this header on disk, if there is one.

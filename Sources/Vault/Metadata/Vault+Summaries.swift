@@ -24,7 +24,10 @@ extension Vault {
             let count = try store.attribute(FileSummary.attribute, of: stored, in: parent.descriptor, into: &span)
             guard count == FileSummary.byteCount else { return nil }
         } catch { return nil }
-        guard let summary = summary(unsafe value.span.bytes, at: binding(of: name, in: parent), own) else { return nil }
+        let binding = binding(of: name, in: parent)
+        guard let summary = summary(unsafe value.span.bytes, at: binding, own), isFresh(summary, at: binding) else {
+            return nil
+        }
         var status = own
         status.size = Int64(BlockGeometry.storedLength(forBackingSize: UInt64(own.size)))
         status.modified = Timespec(summary.shownTime)

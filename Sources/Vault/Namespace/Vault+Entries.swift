@@ -95,10 +95,16 @@ extension Vault {
             if status.modified.nanoseconds == 0, status.modified.seconds != header.stamp, !believingStamps {
                 return nil
             }
+            let overlay = overlay(of: header, inode: status.inode)
+            _ = try staleness(
+                of: overlay?.header ?? header,
+                FoundPlace(
+                    name: name, stored: stored, parent: parent, binding: binding, inode: status.inode,
+                    descriptor: descriptor))
             var latest = header
             status.modified = header.shownTime(of: status.modified)
             status.changed = header.shownChange(of: status.changed)
-            if let overlay = overlay(of: header, inode: status.inode) {
+            if let overlay {
                 latest = overlay.header ?? header
                 status.modified = overlay.modified ?? status.modified
                 status.changed = overlay.changed ?? status.changed
@@ -222,8 +228,11 @@ extension Vault {
 
     /// Removes the name of anything but a directory if `isToGo` says so, given the backing file's status. Returns
     /// whether it did.
+    ///
+    /// - Parameter file: the ID of the file that has the name, if the caller knows it.
     public func unlink(
-        _ name: Name, in parent: Directory, if isToGo: (FileStatus) throws(VaultError) -> Bool
+        _ name: Name, in parent: Directory, of file: @autoclosure () -> FileIdentifier? = nil,
+        if isToGo: (FileStatus) throws(VaultError) -> Bool
     ) throws(VaultError) -> Bool {
         let stored = try storedName(name, in: parent)
         let status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
@@ -232,6 +241,7 @@ extension Vault {
             try backing { () throws(Errno) in try store.unlink(stored.name, in: parent.descriptor) }
         }
         dropSidecar(of: stored, in: parent)
+        if freshness != nil, let file = file() { noteLoss(of: file, at: binding(of: name, in: parent)) }
         return true
     }
 
@@ -320,6 +330,7 @@ extension Vault {
             throw error
         }
         file?.noteName(in: newParent.descriptor)
+        if let file { noteName(of: file, at: binding(of: newName, in: newParent)) }
     }
 
     // MARK: Metadata

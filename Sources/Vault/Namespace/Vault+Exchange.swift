@@ -106,8 +106,9 @@ extension Vault {
     /// Needs the file's lock exclusively.
     private func leave(_ one: Exchanged, for other: Exchanged, _ folders: [Descriptor]) {
         guard case .file(let file) = one.moved else { return }
-        file.leave(
-            binding(of: one.name, in: one.parent), for: binding(of: other.name, in: other.parent), folders)
+        let (old, new) = (binding(of: one.name, in: one.parent), binding(of: other.name, in: other.parent))
+        file.leave(old, for: new, folders)
+        noteMove(of: file, from: old, to: new)
     }
 
     private func change(of name: Name, _ one: Exchanged, to newName: Name, _ other: Exchanged) -> PathChange? {

@@ -72,7 +72,9 @@ extension Vault {
                 // Before another thread can write to it: once the folders are durable, the journal may know the file by
                 // its new name.
                 file.leave(oldBinding, for: binding, [old.parent.descriptor, new.parent.descriptor])
+                noteMove(of: file, from: oldBinding, to: binding)
             }
+            if let replaced, replaced.file != file.identifier { noteLoss(of: replaced.file, at: binding) }
         } catch {
             try? file.cancelMove(move)
             throw error

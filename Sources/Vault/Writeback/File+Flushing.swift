@@ -54,10 +54,14 @@ extension Vault {
         try flushes.ofAll.lock.withLock { () throws(VaultError) in
             if let failure = flushes.folderFailures.withLock({ $0.values.first }) { throw .system(failure) }
             if let failure = flushes.ofAll.failure.withLock({ $0 }) { throw .system(failure) }
+            let flush = freshness?.marks.beginFlush()
+            var isFlushed = false
+            defer { if let flush { freshness?.marks.endFlush(flush, succeeded: isFlushed) } }
             do throws(Errno) { try store.synchronizeAll() } catch {
                 if error != .notAnswered { flushes.ofAll.failure.withLock { $0 = error } }
                 throw .system(error)
             }
+            isFlushed = true
         }
     }
 

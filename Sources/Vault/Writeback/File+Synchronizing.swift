@@ -54,6 +54,7 @@ extension File {
             }
             vault.flushes.headerWrites.add(1, ordering: .releasing)
             state.didConfirmPlacedHeader()
+            notePlacedHeader()
             try keepModified(own)
         }
     }

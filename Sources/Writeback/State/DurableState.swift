@@ -39,6 +39,8 @@ package struct DurableState: Hashable {
     /// As `end`, but only for the placed header, and for headers and flushes since.
     package private(set) var endSinceHeader: UInt64
     package private(set) var truncation = Truncation.durable
+    /// The next header has a higher generation than this: another machine, or an earlier session, has seen it.
+    package private(set) var surpassed: UInt64 = 0
 
     /// - Parameter header: the one in the backing file, or the first one of a new file.
     package init(_ header: FileHeader, isNew: Bool) {
@@ -84,6 +86,8 @@ package struct DurableState: Hashable {
 
     /// The journal does not tell of that flush: the flushed header counts as it did before.
     package mutating func forgetFlush(_ before: FlushedHeader) { flushed = before }
+
+    package mutating func surpass(_ generation: UInt64) { surpassed = max(surpassed, generation) }
 
     // MARK: The durable end
 

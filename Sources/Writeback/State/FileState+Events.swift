@@ -29,7 +29,11 @@ extension FileState {
     // MARK: Headers
 
     /// A header is about to be appended to the journal.
-    package mutating func willAppendHeader() { header.generation += 1 }
+    package mutating func willAppendHeader() { raiseGeneration() }
+
+    private mutating func raiseGeneration() {
+        header.generation = max(header.generation, durable.surpassed) + 1
+    }
 
     package mutating func didAppendHeader(_ sequence: UInt64) {
         journal.didAppendHeader(sequence)
@@ -39,7 +43,7 @@ extension FileState {
     /// The header is about to be written to the backing file, and may be on disk from then on: what it confirms is
     /// below the durable end.
     package mutating func willPlaceHeader() {
-        header.generation += 1
+        raiseGeneration()
         durable.willPlaceHeader(confirming: header.length)
     }
 

@@ -46,8 +46,11 @@ public struct Ledger: Sendable {
     }
 
     public private(set) var entries: [Entry] = []
+    func identifier(of inode: RecordedInode) -> FileIdentifier? { identifiers[inode] }
+
     /// Maps the identifiers in the vault to the ledger's files.
     public private(set) var files: [FileIdentifier: RecordedInode] = [:]
+    private var identifiers: [RecordedInode: FileIdentifier] = [:]
     public private(set) var directories: [DirectoryIdentifier: RecordedInode] = [:]
     private var next = 1
 
@@ -62,6 +65,7 @@ public struct Ledger: Sendable {
     public mutating func number(_ file: FileIdentifier) -> RecordedInode {
         let inode = number()
         files[file] = inode
+        identifiers[inode] = file
         return inode
     }
 

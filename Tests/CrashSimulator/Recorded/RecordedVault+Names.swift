@@ -77,7 +77,7 @@ extension RecordedVault {
     public func unlink(_ name: Name, of inode: RecordedInode, in parent: Folder? = nil) throws {
         let parent = parent ?? root
         try log {
-            try vault.unlink(name, in: parent.directory)
+            _ = try vault.unlink(name, in: parent.directory, of: ledger.identifier(of: inode)) { _ in true }
             return (.remove(Slot(name, in: parent.inode), inode), ())
         }
     }

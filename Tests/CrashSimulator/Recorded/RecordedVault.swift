@@ -14,6 +14,7 @@ public final class RecordedVault {
     public let store: RecordingStore
     public let keys: VaultKeys
     public private(set) var vault: Vault
+    public let marks: RecordedMarks
     public internal(set) var ledger: Ledger
     public private(set) var root: Folder
     private let rootProtection: Protection
@@ -48,7 +49,8 @@ public final class RecordedVault {
         store = try RecordingStore(
             DirectoryStore(path: Path(folder.path)), keepsMetadataOrder: order == .ordered)
         top = wrap(store)
-        vault = keys.vault(over: top, journalSize: journalSize)
+        marks = try RecordedMarks(keys.volume)
+        vault = keys.vault(over: top, journalSize: journalSize, freshness: marks.watch)
         let directory = try vault.openRoot()
         root = Folder(directory: directory, inode: .root)
         rootProtection = Protection(directory.record.defaultClass, isExplicit: directory.record.isExplicit)
@@ -67,11 +69,15 @@ public final class RecordedVault {
     }
 
     /// Ends the session, as an unmount does.
-    public func close() throws { try vault.close() }
+    public func close() throws {
+        try vault.close()
+        try marks.save(after: store.recorder.count)
+    }
 
     /// Begins the next session. Folders and files that were opened in the last session must not be used any more.
     public func reopen() throws {
-        vault = keys.vault(over: top, journalSize: journalSize)
+        try marks.reopen()
+        vault = keys.vault(over: top, journalSize: journalSize, freshness: marks.watch)
         root = Folder(directory: try vault.openRoot(), inode: .root)
     }
 
@@ -81,6 +87,8 @@ public final class RecordedVault {
         let begin = store.recorder.count
         let (act, result) = try body()
         ledger.append(act, from: begin, to: store.recorder.count)
+        // It can be written: it lies in a folder of its own.
+        try! marks.save(after: store.recorder.count)
         return result
     }
 

@@ -1,0 +1,86 @@
+public import Freshness
+import Posix
+import Synchronization
+
+/// What a vault compares its files with, and what it has found to be older. Thread-safe; docs/FRESHNESS.md.
+public final class FreshnessWatch: Sendable {
+    /// What happens to a file that is older than what this machine has seen.
+    public enum Answer: Sendable {
+        /// It opens, and the owner is told.
+        case warn
+        /// It does not open.
+        case refuse
+    }
+
+    public let marks: Marks
+    let answer: Answer
+    /// Whether what is found and written is remembered, too.
+    let remembers: Bool
+
+    private static let mostTold = 1 << 16
+    private static let mostNews = 64
+
+    private struct State {
+        var told: Set<MarkKey> = []
+        var news: [StaleFile] = []
+        var moment: Int64?
+        var journal = FoundJournal.seen
+    }
+
+    /// What the journal is like at the beginning of the session.
+    public enum FoundJournal: Sendable {
+        case seen
+        /// It is older than what this machine has seen, or gone; all that was in it had been put into place by then.
+        case older
+        /// It is older, or gone, and with it what the last session wrote before it was cut off.
+        case missed
+    }
+
+    /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
+    private let state = Mutex(State())
+
+    public init(_ marks: Marks, _ answer: Answer, remembers: Bool) {
+        self.marks = marks
+        self.answer = answer
+        self.remembers = remembers
+    }
+
+    /// Notes that a file was found; true if it had not been found before.
+    @discardableResult
+    func tell(_ stale: StaleFile) -> Bool {
+        state.withLock { state in
+            guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return false }
+            if state.news.count < Self.mostNews { state.news.append(stale) }
+            return true
+        }
+    }
+
+    func accepted(_ key: MarkKey) { state.withLock { _ = $0.told.remove(key) } }
+
+    /// How many files were found, up to 65,536.
+    public var count: Int { state.withLock { $0.told.count } }
+
+    /// What was found since the last call; of very many, only some.
+    public func takeNews() -> [StaleFile] {
+        state.withLock { state in
+            defer { state.news = [] }
+            return state.news
+        }
+    }
+
+    /// The moment as whose copy the whole vault looks, in seconds since 1970; nil if it does not look like a copy.
+    public internal(set) var moment: Int64? {
+        get { state.withLock { $0.moment } }
+        set { state.withLock { $0.moment = newValue } }
+    }
+
+    public var journal: FoundJournal { state.withLock { $0.journal } }
+
+    func foundOlderJournal(isMissed: Bool) { state.withLock { $0.journal = isMissed ? .missed : .older } }
+
+    /// Forgets all that is remembered: what is in the vault now is as it should be.
+    public func acceptAll() throws(Errno) {
+        try marks.forgetAll()
+        state.withLock { $0 = State() }
+    }
+}

@@ -1,0 +1,119 @@
+import Format
+import Freshness
+import Posix
+import Store
+
+extension Vault {
+    /// Where a file was found.
+    struct FoundPlace {
+        let name: Name
+        let stored: Name
+        let parent: Directory
+        let binding: NameBinding
+        let inode: UInt64
+        let descriptor: Descriptor
+    }
+
+    /// Compares a header with what this machine remembers, and remembers it. Nil if it is as new.
+    ///
+    /// - Parameter header: as it counts: in a read-only vault, the journal's.
+    func staleness(of header: FileHeader, _ place: FoundPlace) throws(VaultError) -> StaleFile? {
+        guard let freshness else { return nil }
+        let key = MarkKey(header.file, at: place.binding)
+        var found = Mark(header, time: Marks.now)
+        var written = header.written.seconds
+        guard var known = freshness.marks.meet(found, at: key, isNoted: freshness.remembers) else { return nil }
+        // Another thread may have written the header, or moved the file, after this one has read the header. What is
+        // remembered is written before it is noted, so a header that is read after that is as new at least.
+        while !isReadOnly {
+            guard let noted = freshness.marks[key] else { return nil }
+            guard try isThere(place) else { return nil }
+            let again = try readHeader(of: place.descriptor)
+            guard again.file == header.file else { return nil }
+            found = Mark(again, time: Marks.now)
+            written = again.written.seconds
+            if noted.verdict(on: found).isFresh { return nil }
+            known = noted
+            if freshness.marks[key] == noted { break }
+        }
+        let stale = StaleFile(
+            verdict: known.verdict(on: found), remembered: known, found: found, written: written, name: place.name,
+            folder: place.parent.identifier, key: key)
+        freshness.tell(stale)
+        return stale
+    }
+
+    private func isThere(_ place: FoundPlace) throws(VaultError) -> Bool {
+        do throws(VaultError) {
+            return try backingStatus(of: .entry(place.stored, in: place.parent.descriptor)).inode == place.inode
+        } catch {
+            guard error == .system(.ENOENT) else { throw error }
+            return false
+        }
+    }
+
+    /// Whether a summary is as new as what this machine remembers. If not, the header tells. A summary is not
+    /// remembered: a crash may leave one that is newer than the header.
+    func isFresh(_ summary: FileSummary, at binding: NameBinding) -> Bool {
+        guard let freshness else { return true }
+        return !freshness.marks.surpass(summary.generation, at: MarkKey(summary.file, at: binding))
+    }
+
+    /// The file under a name is the right one, whatever this machine has seen: its next header is newer than all.
+    public func accept(_ name: Name, in parent: Directory) throws(VaultError) {
+        guard let freshness else { return }
+        guard !isReadOnly else { throw .system(.EROFS) }
+        let file = try openFile(name, in: parent, isAccepted: true)
+        let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
+        try file.surpass(freshness.marks[key]?.generation ?? 0)
+        file.noteName(key)
+        freshness.accepted(key)
+    }
+
+    /// What this machine remembers of the file under a name tells of something newer; nil if it does not.
+    public func staleness(of name: Name, in parent: Directory) throws(VaultError) -> StaleFile? {
+        guard let freshness else { return nil }
+        let stored = try storedName(name, in: parent).name
+        let status = try backingStatus(of: .entry(stored, in: parent.descriptor))
+        guard status.kind == .regular else { return nil }
+        let binding = binding(of: name, in: parent)
+        if let file = fileInMemory(inode: status.inode, at: binding) {
+            guard let found = file.lock.withShared({ file.placedMark }),
+                let known = freshness.marks[MarkKey(file.identifier, at: binding)], !known.verdict(on: found).isFresh
+            else { return nil }
+            return StaleFile(
+                verdict: known.verdict(on: found), remembered: known, found: found,
+                written: file.header.written.seconds, name: name, folder: parent.identifier,
+                key: MarkKey(file.identifier, at: binding))
+        }
+        let descriptor = try openBacking(stored, in: parent)
+        let header = try readHeader(of: descriptor, foundAt: binding)
+        let latest = overlay(of: header, inode: status.inode)?.header ?? header
+        return try staleness(
+            of: latest,
+            FoundPlace(
+                name: name, stored: stored, parent: parent, binding: binding, inode: status.inode,
+                descriptor: descriptor))
+    }
+
+    // MARK: Names that change
+
+    /// A file has got a name.
+    func noteName(of file: File, at binding: NameBinding) {
+        guard freshness != nil else { return }
+        file.noteName(MarkKey(file.identifier, at: binding))
+    }
+
+    /// A file has got one name instead of another one. Needs the file's lock.
+    func noteMove(of file: File, from old: NameBinding, to new: NameBinding) {
+        guard let freshness, old != new, let mark = file.placedMark else { return }
+        freshness.marks.note(mark, of: MarkKey(file.identifier, at: new), isOwn: true)
+        freshness.marks.noteGone(
+            MarkKey(file.identifier, at: old), generation: mark.generation, time: Marks.now)
+    }
+
+    /// A file has lost a name.
+    func noteLoss(of file: FileIdentifier, at binding: NameBinding) {
+        freshness?.marks.noteGone(MarkKey(file, at: binding), generation: nil, time: Marks.now)
+    }
+}

@@ -1,0 +1,323 @@
+import Format
+import Freshness
+import Foundation
+import Posix
+import TestSupport
+import Testing
+
+@testable import Vault
+
+/// Old versions of files that are put back, and what must not be taken for that.
+@Suite struct FreshnessTests {
+    let machine: TestMachine
+
+    init() throws { machine = try TestMachine() }
+
+    @Test(arguments: [1, 10, 200]) func anOlderVersion(changes: Int) throws {
+        try machine.session { session in try session.write(1, to: "note") }
+        let before = try machine.copy()
+        for change in 2..<2 + changes {
+            try machine.session { session in try session.write(UInt8(change), to: "note") }
+        }
+        try machine.putBack("note", from: before)
+        try machine.session { session in
+            try session.expect(1, in: "note")
+            #expect(session.verdicts == ["note": .older])
+        }
+        // It is told anew in each session, until the owner accepts it.
+        try machine.session { session in
+            _ = try session.vault.lookup("note", in: session.root)
+            #expect(session.verdicts == ["note": .older])
+        }
+        try machine.session { session in
+            try session.vault.accept("note", in: session.root)
+            #expect(session.watch.count == 0)
+        }
+        try machine.session { session in
+            try session.expect(1, in: "note")
+            #expect(session.verdicts.isEmpty)
+        }
+    }
+
+    /// A change of the older version is newer than all that was seen, on other machines too.
+    @Test func changesSurpassWhatWasSeen() throws {
+        try machine.session { session in try session.write(1, to: "note") }
+        let before = try machine.copy()
+        for _ in 0..<20 { try machine.session { session in try session.write(2, to: "note") } }
+        let seen = try machine.generation(of: "note")
+        try machine.putBack("note", from: before)
+        try machine.session { session in try session.write(3, to: "note") }
+        let written = try machine.generation(of: "note")
+        #expect(written > seen)
+        try machine.session { session in
+            try session.expect(3, in: "note")
+            #expect(session.verdicts.isEmpty)
+        }
+    }
+
+    @Test func aRemovedFileIsBack() throws {
+        try machine.session { session in
+            try session.write(1, to: "note")
+            try session.write(1, to: "moved")
+            try session.write(1, to: "replaced")
+        }
+        let before = try machine.copy()
+        try machine.session { session in
+            try session.remove("note")
+            try session.rename("moved", to: "elsewhere")
+            try session.write(2, to: "new")
+            try session.rename("new", to: "replaced")
+        }
+        for name in ["note", "moved", "replaced"] { try machine.putBack(name, from: before) }
+        try machine.session { session in
+            for name in ["note", "moved", "replaced"] as [Name] { try session.expect(1, in: name) }
+            #expect(session.verdicts == ["note": .back, "moved": .back, "replaced": .back])
+            try session.vault.accept("note", in: session.root)
+            try session.write(3, to: "moved")
+        }
+        try machine.session { session in
+            for name in ["note", "moved", "replaced"] as [Name] { _ = try session.read(name) }
+            #expect(session.verdicts == ["replaced": .back])
+        }
+    }
+
+    /// A header within the same generation that confirms less.
+    @Test func aLowerConfirmedLength() throws {
+        try machine.session(closing: false) { session in
+            let file = try session.open("note", making: true)
+            try file.write([UInt8](repeating: 1, count: 5 * 4096), at: 0)
+            try file.persistLength()
+            let before = try machine.copy()
+            try file.synchronize(dataOnly: false)
+            try session.vault.flushAll()
+            try session.watch.marks.save()
+            let after = try machine.copy()
+            let headers = try [before, after].map { try machine.header(of: "note", in: $0) }
+            #expect(headers[0].generation == headers[1].generation && headers[0].length < headers[1].length)
+            session.vault.abandon()
+            try machine.putBack("note", from: before)
+        }
+        try machine.session { session in
+            _ = try session.vault.openFile("note", in: session.root)
+            #expect(session.verdicts == ["note": .older])
+        }
+    }
+
+    @Test func aConflict() throws {
+        try machine.session { session in try session.write(1, to: "note") }
+        let before = try machine.copy()
+        try machine.session { session in try session.write(2, to: "note") }
+        let ours = try machine.copy()
+        let seen = try machine.generation(of: "note")
+        let other = try TestMachine(of: machine, from: before)
+        try other.session { session in try session.write(3, to: "note") }
+        while try other.generation(of: "note") < seen {
+            try other.session { session in try session.write(4, to: "note") }
+        }
+        let theirs = try other.generation(of: "note")
+        #expect(theirs == seen)
+        try machine.putBack("note", from: try other.copy())
+        try machine.session { session in
+            _ = try session.read("note")
+            #expect(session.verdicts == ["note": .conflict])
+        }
+        try other.putBack("note", from: ours)
+        try other.session { session in
+            try session.expect(2, in: "note")
+            #expect(session.verdicts == ["note": .conflict])
+        }
+    }
+
+    /// Each file that is older is refused; it can be removed, and accepted.
+    @Test func strictness() throws {
+        for name in ["note", "other"] as [Name] { try machine.session { session in try session.write(1, to: name) } }
+        let before = try machine.copy()
+        try machine.session { session in for name in ["note", "other"] as [Name] { try session.write(2, to: name) } }
+        for name in ["note", "other"] { try machine.putBack(name, from: before) }
+        try machine.session(.refuse) { session in
+            let refusal = VaultError.damaged("an older version than this machine has seen")
+            #expect(throws: refusal) { try session.read("note") }
+            #expect(throws: refusal) { try session.rename("note", to: "third") }
+            _ = try session.vault.lookup("note", in: session.root)
+            try session.vault.accept("note", in: session.root)
+            try session.expect(1, in: "note")
+            try session.remove("other")
+        }
+        try machine.session(.refuse) { session in try session.expect(1, in: "note") }
+    }
+
+    /// Links, renames to and fro, exchanges and files without a name are no going back.
+    @Test func namesThatComeAndGo() throws {
+        try machine.session { session in
+            for name in ["a", "b"] as [Name] { try session.write(1, to: name) }
+        }
+        for _ in 0..<3 {
+            try machine.session { session in
+                try session.rename("a", to: "c")
+                try session.rename("c", to: "a")
+                try session.vault.flushAll()
+                try session.rename("a", to: "c")
+                try session.vault.flushAll()
+                try session.rename("c", to: "a")
+                let file = try session.open("a")
+                try session.vault.link("a", in: session.root, file: file, to: "link", in: session.root)
+                try session.vault.flushAll()
+                try session.remove("link")
+                try session.vault.flushAll()
+                try session.vault.link("a", in: session.root, file: file, to: "link", in: session.root)
+                try session.remove("a")
+                try session.vault.flushAll()
+                try session.vault.link("link", in: session.root, file: file, to: "a", in: session.root)
+                try session.remove("link")
+                try session.vault.exchange(
+                    Exchanged("a", in: session.root, .file(file)),
+                    Exchanged("b", in: session.root, .file(try session.open("b"))))
+                let nameless = try session.vault.createNamelessFile(in: session.root, session.me, .none)
+                try session.vault.giveName("new", in: session.root, to: nameless)
+                try session.vault.flushAll()
+                try session.remove("new")
+            }
+            try machine.session { session in
+                for name in ["a", "b"] as [Name] { _ = try session.read(name) }
+                #expect(session.verdicts.isEmpty)
+            }
+        }
+        // Each of those names was noted: what had them comes back.
+        try machine.session { session in try session.write(1, to: "link") }
+        let before = try machine.copy()
+        try machine.session { session in try session.remove("link") }
+        try machine.putBack("link", from: before)
+        try machine.session { session in
+            _ = try session.read("link")
+            #expect(session.verdicts == ["link": .back])
+        }
+    }
+
+    /// More links than a header has bindings.
+    @Test func manyLinks() throws {
+        let names = (0..<20).map { Name(bytes: Array("link \($0)".utf8))! }
+        try machine.session { session in
+            try session.write(1, to: "a")
+            let file = try session.open("a")
+            for name in names { try session.vault.link("a", in: session.root, file: file, to: name, in: session.root) }
+        }
+        for _ in 0..<2 {
+            try machine.session { session in
+                for name in names[..<10] { try session.remove(name) }
+                try session.vault.flushAll()
+                let file = try session.open("a")
+                for name in names[..<10] {
+                    try session.vault.link("a", in: session.root, file: file, to: name, in: session.root)
+                }
+                try session.rename(names[12], to: "third")
+                try session.vault.flushAll()
+                try session.rename("third", to: names[12])
+            }
+            try machine.session { session in
+                for name in names + ["a"] { _ = try session.read(name) }
+                #expect(session.verdicts.isEmpty)
+            }
+        }
+    }
+
+    /// A killed daemon, whose journal is replayed; the power is on.
+    @Test func kills() throws {
+        for round in 0..<10 as Range<UInt8> {
+            try machine.session(closing: false) { session in
+                try session.write(round, to: "note")
+                let file = try session.open("note")
+                try file.write([UInt8](repeating: round, count: 9000), at: 0)
+                try file.synchronize(dataOnly: true)
+                try session.write(round, to: "other")
+                try session.rename("other", to: "saved")
+                try session.vault.flushAll()
+                try session.watch.marks.save()
+                try file.write([UInt8](repeating: round, count: 9000), at: 4096)
+                try file.synchronize(dataOnly: round % 2 == 0)
+                session.vault.abandon()
+            }
+            try machine.session { session in
+                for name in ["note", "saved"] as [Name] { try session.expect(round, in: name) }
+                #expect(session.verdicts.isEmpty)
+            }
+        }
+    }
+
+    /// A journal that is put back or removed, after sessions that ended cleanly or were cut off.
+    @Test(arguments: [false, true], [false, true]) func theJournal(isRemoved: Bool, isCutOff: Bool) throws {
+        try machine.session { session in
+            try session.write(1, to: "note")
+            #expect(session.watch.journal == .seen)
+        }
+        let before = try machine.copy()
+        for _ in 0..<3 { try machine.session { session in #expect(session.watch.journal == .seen) } }
+        try machine.session(closing: !isCutOff) { session in
+            #expect(session.watch.journal == .seen)
+            try session.vault.flushAll()
+            try session.watch.marks.save()
+            let file = try session.open("note")
+            try file.write([2], at: 0)
+            try file.synchronize(dataOnly: true)
+            if isCutOff { session.vault.abandon() }
+        }
+        try machine.replaceJournal(with: isRemoved ? nil : before)
+        try machine.session { session in #expect(session.watch.journal == (isCutOff ? .missed : .older)) }
+        try machine.session { session in #expect(session.watch.journal == .seen) }
+    }
+
+    /// In a vault that is only read nothing is remembered, but what is older is told.
+    @Test func aVaultThatIsOnlyRead() throws {
+        try machine.session { session in try session.write(1, to: "note") }
+        let before = try machine.copy()
+        try machine.session { session in try session.write(2, to: "note") }
+        try machine.putBackAll(from: before)
+        try machine.session(readOnly: true) { session in
+            try session.expect(1, in: "note")
+            #expect(session.verdicts == ["note": .older])
+            #expect(throws: VaultError.system(.EROFS)) { try session.vault.accept("note", in: session.root) }
+        }
+    }
+
+    @Test func everythingIsAccepted() throws {
+        try machine.session { session in for name in ["a", "b"] as [Name] { try session.write(1, to: name) } }
+        let before = try machine.copy()
+        try machine.session { session in for name in ["a", "b"] as [Name] { try session.write(2, to: name) } }
+        try machine.putBackAll(from: before)
+        try machine.session { session in
+            for name in ["a", "b"] as [Name] { _ = try session.read(name) }
+            #expect(session.watch.count == 2)
+            try session.watch.acceptAll()
+            #expect(session.watch.count == 0)
+        }
+        try machine.session { session in
+            for name in ["a", "b"] as [Name] { _ = try session.read(name) }
+            #expect(session.verdicts.isEmpty)
+        }
+    }
+
+    /// A thief of the keys makes a header of the highest generation: the honest file does not stay older for ever.
+    @Test func poisoned() throws {
+        try machine.session { session in try session.write(1, to: "note") }
+        let before = try machine.copy()
+        try machine.forge("note") { $0.generation = FileHeader.largestGeneration - 1 }
+        try machine.session { session in _ = try session.read("note") }
+        try machine.putBackAll(from: before)
+        try machine.session { session in
+            try session.expect(1, in: "note")
+            #expect(session.verdicts.isEmpty)
+        }
+        try machine.forge("note") { $0.generation = Marks.highestGeneration }
+        try machine.session { session in _ = try session.read("note") }
+        try machine.putBackAll(from: before)
+        try machine.session { session in
+            try session.expect(1, in: "note")
+            #expect(session.verdicts == ["note": .older])
+            try session.vault.accept("note", in: session.root)
+            try session.write(2, to: "note")
+        }
+        try machine.session { session in
+            try session.expect(2, in: "note")
+            #expect(session.verdicts.isEmpty)
+        }
+    }
+}
