@@ -31,16 +31,18 @@ struct MarkFile: Sendable {
     ///   - cipher: keyed for the volume's marks.
     ///   - most: so many marks are read at most; a file that has more is as if it ended there.
     ///   - owner: who gets a file that is made; nil for this process.
+    ///   - patience: how long to wait for another process that has the file.
     /// - Throws: EWOULDBLOCK if another process has the file; EINVAL if it is not a regular file of one name.
     init(
         path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int,
-        owner: (user: UInt32, group: UInt32)? = nil, _ body: (MarkKey, Mark) -> Void
+        owner: (user: UInt32, group: UInt32)? = nil, patience: Duration = .seconds(1),
+        _ body: (MarkKey, Mark) -> Void
     ) throws(Errno) {
         self.path = path
         self.volume = volume
         self.cipher = cipher
         self.owner = owner
-        file = try Self.open(path)
+        file = try Self.open(path, patience)
         head = Self.freshHead(volume)
         next = (0, Int64(MarkFileHead.byteCount))
         count = 0
@@ -52,7 +54,7 @@ struct MarkFile: Sendable {
         case bytes.count:
             guard let found = MarkFileHead(decoding: bytes), found.volume == volume else { fallthrough }
             head = found
-            try read(most, body)
+            (next, count) = try Self.batches(of: file, behind: head, cipher, most, body)
         default:
             // What is there is left as it is until another file has its name.
             try replace(by: MarkTable()) { _ in nil }
@@ -68,11 +70,22 @@ struct MarkFile: Sendable {
         if let owner { try file.setOwner(user: owner.user, group: owner.group) }
     }
 
-    private static func open(_ path: Path) throws(Errno) -> Descriptor {
+    /// A daemon that is ending, or a program that this one is about to start, may have the lock for a moment.
+    private static func lock(_ file: Descriptor, _ patience: Duration) throws(Errno) {
+        let end = BootClock.now + patience
+        while true {
+            do throws(Errno) { return try file.lockExclusively() } catch {
+                guard error == .EWOULDBLOCK, BootClock.now < end else { throw error }
+            }
+            usleep(10_000)
+        }
+    }
+
+    private static func open(_ path: Path, _ patience: Duration) throws(Errno) -> Descriptor {
         let file = try Descriptor.open(path: path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
         let status = try file.status()
         guard status.kind == .regular, status.linkCount == 1 else { throw .EINVAL }
-        try file.lockExclusively()
+        try lock(file, patience)
         // Another process may have replaced it before it gave the lock back.
         guard try Descriptor.open(path: path, O_PATH | O_NOFOLLOW).status().inode == status.inode else {
             throw .EWOULDBLOCK
@@ -80,37 +93,57 @@ struct MarkFile: Sendable {
         return file
     }
 
-    private mutating func read(_ most: Int, _ body: (MarkKey, Mark) -> Void) throws(Errno) {
+    /// Gives `body` the marks of a file that another process may write to.
+    static func read(
+        _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int, _ body: (MarkKey, Mark) -> Void
+    ) throws(Errno) {
+        let file = try Descriptor.open(path: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+        guard try file.status().kind == .regular else { throw .EINVAL }
+        var bytes = [UInt8](repeating: 0, count: MarkFileHead.byteCount)
+        guard try file.read(into: &bytes, at: 0) == bytes.count, let head = MarkFileHead(decoding: bytes),
+            head.volume == volume
+        else { return }
+        _ = try batches(of: file, behind: head, cipher, most, body)
+    }
+
+    /// Reads up to the first batch that is cut or not authentic. Returns where that begins, and how many marks there
+    /// are before it.
+    private static func batches(
+        of file: Descriptor, behind head: MarkFileHead, _ cipher: DeterministicCipher, _ most: Int,
+        _ body: (MarkKey, Mark) -> Void
+    ) throws(Errno) -> (next: (batch: UInt64, offset: Int64), count: Int) {
         let size = try file.status().size
-        while count < most {
-            var counted = [UInt8](repeating: 0, count: Self.countByteCount)
-            guard try file.read(into: &counted, at: next.offset) == counted.count else { return }
+        var next = (batch: UInt64(0), offset: Int64(MarkFileHead.byteCount))
+        var read = 0
+        while read < most {
+            var counted = [UInt8](repeating: 0, count: countByteCount)
+            guard try file.read(into: &counted, at: next.offset) == counted.count else { break }
             let marks = counted.reversed().reduce(0) { $0 << 8 | UInt64($1) }
-            guard marks > 0, marks <= Self.batch else { return }
-            var sealed = [UInt8](repeating: 0, count: Self.sealedByteCount(Int(marks)))
-            let end = next.offset + Int64(Self.countByteCount + sealed.count)
-            let offset = next.offset + Int64(Self.countByteCount)
-            guard end <= size, try file.read(into: &sealed, at: offset) == sealed.count, let plain = open(sealed)
-            else { return }
+            guard marks > 0, marks <= batch else { break }
+            var sealed = [UInt8](repeating: 0, count: sealedByteCount(Int(marks)))
+            let offset = next.offset + Int64(countByteCount)
+            let end = offset + Int64(sealed.count)
+            guard end <= size, try file.read(into: &sealed, at: offset) == sealed.count,
+                let plain = try? unsafe cipher.open(
+                    sealed.span.bytes, associatedData: head.encoded.span.bytes, place(next.batch).span.bytes)
+            else { break }
             let span = unsafe plain.span.bytes
             for index in 0..<Int(marks) {
                 guard let record = MarkRecord(span, at: index * MarkRecord.byteCount) else { continue }
                 body(MarkKey(record.key.first, record.key.second), Mark(record))
             }
-            count += Int(marks)
+            read += Int(marks)
             next = (next.batch + 1, end)
         }
+        return (next, read)
     }
 
     private static func sealedByteCount(_ marks: Int) -> Int {
         DeterministicCipher.tagSize + marks * MarkRecord.byteCount
     }
 
-    private var place: [UInt8] { (0..<8).map { UInt8(truncatingIfNeeded: next.batch >> UInt64(8 * $0)) } }
-
-    private func open(_ sealed: [UInt8]) -> [UInt8]? {
-        try? unsafe cipher.open(
-            sealed.span.bytes, associatedData: head.encoded.span.bytes, place.span.bytes)
+    private static func place(_ batch: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: batch >> UInt64(8 * $0)) }
     }
 
     /// Appends marks. If it throws, those that were not written may be given again.
@@ -132,7 +165,7 @@ struct MarkFile: Sendable {
         let sealed: [UInt8]
         do throws(CryptoError) {
             sealed = try unsafe cipher.seal(
-                plain.span.bytes, associatedData: head.encoded.span.bytes, place.span.bytes)
+                plain.span.bytes, associatedData: head.encoded.span.bytes, Self.place(next.batch).span.bytes)
         } catch { throw .ENOMEM }
         let counted = (0..<Self.countByteCount).map { UInt8(truncatingIfNeeded: marks.count >> (8 * $0)) }
         let bytes = counted + sealed

@@ -28,30 +28,49 @@ public final class Marks: Sendable {
         var unsaved: [MarkKey: Mark] = [:]
         /// Grows with each flush that begins and with `forgetAll`.
         var flush: UInt64 = 0
+        /// How many files could not be flushed alone.
+        var failedFlushes = 0
     }
 
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state: ContendedMutex<State>
-    /// Held while the file is written to. `state` is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let file: Mutex<MarkFile>
+    /// Held while the file is written to; nil if it is only read. `state` is taken under it. Lock order:
+    /// docs/ARCHITECTURE.md.
+    private let file: Mutex<MarkFile?>
 
     /// Reads the file, or makes an empty one.
     ///
     /// - Parameters:
     ///   - cipher: keyed for the volume's marks.
     ///   - owner: who gets a file that is made; nil for this process.
+    ///   - patience: how long to wait for another process that has the file.
     /// - Throws: EWOULDBLOCK if another process has the file; any other error of the file.
     public init(
-        path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, owner: (user: UInt32, group: UInt32)? = nil
+        path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, owner: (user: UInt32, group: UInt32)? = nil,
+        patience: Duration = .seconds(1)
     ) throws(Errno) {
         var table = MarkTable()
-        let read = try MarkFile(path: path, volume: volume, cipher: cipher, most: 2 * Self.most, owner: owner) {
-            key, mark in
+        let read = try MarkFile(
+            path: path, volume: volume, cipher: cipher, most: 2 * Self.most, owner: owner, patience: patience
+        ) { key, mark in
             guard table[key] != nil || table.count < Self.most else { return }
             table.set(mark, for: key)
         }
         state = ContendedMutex(State(table: table))
         file = Mutex(read)
+    }
+
+    /// Reads the file, which another process may write to.
+    ///
+    /// - Throws: ENOENT if nothing is remembered; any other error of the file.
+    public init(reading path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher) throws(Errno) {
+        var table = MarkTable()
+        try MarkFile.read(path, volume: volume, cipher: cipher, most: 2 * Self.most) { key, mark in
+            guard table[key] != nil || table.count < Self.most else { return }
+            table.set(mark, for: key)
+        }
+        state = ContendedMutex(State(table: table))
+        file = Mutex(nil)
     }
 
     /// How many names are remembered, and what that takes in memory.
@@ -95,17 +114,6 @@ public final class Marks: Sendable {
         state.withLock { $0.note(mark, of: key, isOwn: isOwn) }
     }
 
-    /// Remembers a header that this process has written, under those of the names that are remembered.
-    public func noteHeader(_ mark: Mark, of file: FileIdentifier, at bindings: [NameBinding]) {
-        state.withLock { state in
-            for binding in bindings {
-                let key = MarkKey(file, at: binding)
-                guard let known = state.table[key], !known.isGone else { continue }
-                state.note(mark, of: key, isOwn: true)
-            }
-        }
-    }
-
     /// Remembers that a file has lost a name: nothing of this generation, or older, belongs there.
     ///
     /// - Parameter generation: of its header; nil if nothing newer than what is remembered was there.
@@ -129,11 +137,10 @@ public final class Marks: Sendable {
     /// Forgets everything: what is in the vault now is as it should be.
     public func forgetAll() throws(Errno) {
         try file.withLock { (file) throws(Errno) in
-            try file.replace(by: MarkTable()) { _ in nil }
+            guard file != nil else { throw .EROFS }
+            try file?.replace(by: MarkTable()) { _ in nil }
             state.withLock { state in
-                let flush = state.flush
-                state = State()
-                state.flush = flush + 1
+                state = State(flush: state.flush + 1, failedFlushes: state.failedFlushes)
             }
         }
     }
@@ -156,10 +163,15 @@ public final class Marks: Sendable {
         }
     }
 
+    /// A file could not be flushed alone, or could be since. As long as there are some, a flush of the whole store does
+    /// not count.
+    public func flushFailed(by number: Int) { state.withLock { $0.failedFlushes += number } }
+
     /// The flush has ended.
     public func endFlush(_ flush: UInt64, succeeded: Bool) {
         state.withLock { state in
             guard state.flush == flush else { return }
+            let succeeded = succeeded && state.failedFlushes == 0
             for (key, before) in state.flushing {
                 if !succeeded {
                     state.waiting[key] = .some(before)
@@ -181,28 +193,35 @@ public final class Marks: Sendable {
     /// If it throws, nothing is forgotten, and the next call tries again.
     public func save() throws(Errno) {
         try file.withLock { (file) throws(Errno) in
+            guard file != nil else { return }
+            // Looked for in a copy: this takes long in a large table.
+            let forgotten = state.withLock { $0.table.goneCount > Self.mostGone ? $0.table : nil }?.goneBeyond(
+                Self.mostGone)
             let (unsaved, count) = state.withLock { state in
-                state.boundGone()
+                state.forget(forgotten ?? [])
                 defer { state.unsaved = [:] }
                 return (state.unsaved, state.table.count)
             }
             guard !unsaved.isEmpty else { return }
-            do throws(Errno) {
-                if file.count + unsaved.count > 2 * count + MarkFile.batch {
-                    let (table, volatile) = state.withLock { state in
-                        (state.table, state.waiting.merging(state.flushing) { _, older in older })
-                    }
-                    try file.replace(by: table) { (key) in
-                        guard let before = volatile[key] else { return table[key] }
-                        return before
-                    }
-                } else {
-                    try file.append(unsaved.map { ($0.key, $0.value) })
-                }
-            } catch {
+            do throws(Errno) { try write(unsaved, to: &file!, remembering: count) } catch {
                 state.withLock { state in state.unsaved.merge(unsaved) { newer, _ in newer } }
                 throw error
             }
+        }
+    }
+
+    private func write(
+        _ unsaved: [MarkKey: Mark], to file: inout MarkFile, remembering count: Int
+    ) throws(Errno) {
+        guard file.count + unsaved.count > 2 * count + MarkFile.batch else {
+            return try file.append(unsaved.map { ($0.key, $0.value) })
+        }
+        let (table, volatile) = state.withLock { state in
+            (state.table, state.waiting.merging(state.flushing) { _, older in older })
+        }
+        try file.replace(by: table) { (key) in
+            guard let before = volatile[key] else { return table[key] }
+            return before
         }
     }
 }
@@ -216,13 +235,14 @@ extension Marks.State {
         } else {
             guard table.count < Marks.most else { return }
         }
-        guard isOwn || waiting.count < Marks.mostWaiting else { return }
+        // If no flush succeeds any more, nothing of this would ever be written down.
+        guard waiting.count < (isOwn ? 4 : 1) * Marks.mostWaiting else { return }
         if waiting[key] == nil { waiting[key] = .some(known) }
         table.set(mark, for: key)
     }
 
-    fileprivate mutating func boundGone() {
-        for key in table.goneBeyond(Marks.mostGone) {
+    fileprivate mutating func forget(_ keys: [MarkKey]) {
+        for key in keys where table[key]?.isGone ?? false {
             table.remove(key)
             waiting[key] = nil
             flushing[key] = nil

@@ -1,6 +1,6 @@
 import Format
 import Posix
-import Vault
+public import Vault
 
 /// What protects one file or directory, in terms of the vault.
 public struct ProtectionFacts: Sendable {
@@ -20,6 +20,8 @@ public struct ProtectionFacts: Sendable {
     public var backingPath: String
     /// What is damaged; nil if nothing was noticed.
     public var damage: Damage?
+    /// Nil if nothing newer was seen.
+    public var stale: StaleFile?
 }
 
 extension VaultFileSystem {
@@ -41,6 +43,9 @@ extension VaultFileSystem {
                 }
             }
             let (hasKey, handles) = node.state.withLock { ($0.file?.file.hasKey ?? false, $0.file?.handles ?? 0) }
+            let stale = try? node.latestName.flatMap { (location) throws(VaultError) in
+                try vault.staleness(of: location.name, in: try directory(of: location.parent))
+            }
             return ProtectionFacts(
                 kind: status.kind, protectionClass: protection?.class, isExplicit: protection?.isExplicit ?? false,
                 directoryClass: try node.latestName.map { (location) throws(VaultError) in
@@ -48,7 +53,7 @@ extension VaultFileSystem {
                 },
                 hasKeyInMemory: hasKey, handles: handles,
                 canOpen: protection.map { gates.state(of: $0.class) == .open } ?? true,
-                backingPath: try backingPath(of: node), damage: damage)
+                backingPath: try backingPath(of: node), damage: damage, stale: stale)
         }
     }
 

@@ -16,6 +16,8 @@ public final class ProtectedMount: Sendable {
     private let session: Session
     private let progress = EvictionProgress()
     private let checkpointer: Checkpointer
+    private let freshness: FreshnessKeeper?
+    private let staleNotice = StaleNotice()
     private let store: BoundedStore?
     private let hurry: @Sendable (Bool) -> Void
     let rotator: KeyRotator
@@ -63,7 +65,14 @@ public final class ProtectedMount: Sendable {
             checkpointer = try Checkpointer(vault) { error in
                 log(.trouble("cannot bring the vault's files up to date: \(error)"))
             }
+            freshness = try FreshnessKeeper(vault) { [fileSystem, staleNotice] in
+                fileSystem.tell($0)
+                staleNotice.tell()
+            } failed: { error in
+                log(.trouble("cannot write down which versions of files were seen: \(error)"))
+            }
         } catch { throw .vault(.system(error)) }
+        fileSystem.tellOfVault()
         var configuration = Configuration(
             privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none,
             cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept, isReadOnly: vault.isReadOnly)
@@ -104,6 +113,7 @@ public final class ProtectedMount: Sendable {
             try fileSystem.late.start()
             try fileSystem.handles.start()
             try checkpointer.start()
+            try freshness?.start()
             try rotator.start()
             try foreignChanges?.start()
             try session.start(threads: threads)
@@ -127,10 +137,12 @@ public final class ProtectedMount: Sendable {
         fileSystem.late.stop()
         fileSystem.handles.stop()
         checkpointer.stop()
+        freshness?.stop()
         do throws(VaultError) { try fileSystem.vault.close() } catch {
             // Nothing is lost: the next mount recovers it from the journal.
             fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
         }
+        freshness?.finish()
         // Before another daemon may serve the vault: a late write must not overwrite what that one writes.
         store?.awaitGivenUp()
     }
@@ -199,6 +211,25 @@ public final class ProtectedMount: Sendable {
 
     /// What was refused since the mount because it is damaged; nil if nothing was. Waits for no disk.
     public var refusals: RefusalSummary? { fileSystem.refusals.summary }
+
+    /// Nil if this machine remembers nothing of the vault's files. Waits for no disk.
+    public var freshnessSummary: FreshnessSummary? { fileSystem.vault.freshness.map { FreshnessSummary($0) } }
+
+    /// Calls `notice` from now on when files were found that are older than what this machine has seen.
+    public func noticeStale(_ notice: @escaping @Sendable () -> Void) { staleNotice.set(notice) }
+
+    /// What is in the vault now is as it should be, whatever this machine has seen: one file behind a descriptor of
+    /// this mount, or everything.
+    public func accept(_ file: Descriptor?) throws(VaultError) {
+        guard let watch = fileSystem.vault.freshness else { return }
+        guard let file else {
+            do throws(Errno) { return try watch.acceptAll() } catch { throw .system(error) }
+        }
+        let status: FileStatus
+        do { status = try file.status() } catch { throw .system(error) }
+        guard status.device == session.deviceNumber else { throw .system(.ENOENT) }
+        try fileSystem.accept(status)
+    }
 
     /// What protects the file behind a descriptor of this mount, which may have been opened with O_PATH.
     ///

@@ -42,6 +42,12 @@ extension NamedVault {
             case .ring: "its requests come by io_uring; if the kernel does not offer it, it is not mounted."
             case .device: "its requests come by /dev/fuse."
             }
+        case .freshness:
+            switch freshness ?? .warn {
+            case .warn: "it warns of files that are older than what this machine has seen."
+            case .strict: "it refuses files that are older than what this machine has seen."
+            case .off: "this machine does not remember how new its files are."
+            }
         case .readOnly: isReadOnly == true ? "it is mounted read-only." : "it is mounted for reading and writing."
         case .allowOther:
             allowsOthers == true ? "other users may use its mount." : "other users may not use its mount."

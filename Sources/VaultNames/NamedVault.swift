@@ -24,6 +24,13 @@ public struct NamedVault: Hashable, Sendable {
         case device
     }
 
+    /// What happens to files that are older than what this machine has seen.
+    public enum Freshness: String, Hashable, Sendable, CaseIterable {
+        case warn
+        case strict
+        case off
+    }
+
     public let name: VaultName
     /// The line of the table's header.
     public let line: Int
@@ -46,6 +53,7 @@ public struct NamedVault: Hashable, Sendable {
     public internal(set) var lease: Int?
     public internal(set) var storeRisk: StoreRisk?
     public internal(set) var transport: Transport?
+    public internal(set) var freshness: Freshness?
     public internal(set) var isReadOnly: Bool?
     public internal(set) var allowsOthers: Bool?
     /// The values of `-o`.
@@ -79,6 +87,7 @@ public struct NamedVault: Hashable, Sendable {
         case lease
         case storeRisk = "store-risk"
         case transport
+        case freshness
         case readOnly = "read-only"
         case allowOther = "allow-other"
         case options

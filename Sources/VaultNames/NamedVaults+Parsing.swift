@@ -123,6 +123,11 @@ extension NamedVault {
                 throw entry.takes("\"auto\", \"io_uring\" or \"device\"")
             }
             transport = known
+        case .freshness:
+            guard case .string(let text) = entry.value, let known = Freshness(rawValue: text) else {
+                throw entry.takes("\"warn\", \"strict\" or \"off\"")
+            }
+            freshness = known
         case .freezeTimeout: freezeTimeout = try entry.integer(in: NamedVaults.freezeTimes)
         case .readOnly: isReadOnly = try entry.boolean()
         case .allowOther: allowsOthers = try entry.boolean()

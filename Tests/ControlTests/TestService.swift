@@ -66,6 +66,8 @@ final class TestService: ControlService {
         }
     }
 
+    func accept(_ file: Descriptor?) throws(Failure) { throw .notInMount }
+
     func classes(ofInodes inodes: [UInt64]) -> [String] { inodes.map { $0 % 2 == 0 ? "complete" : "" } }
 
     func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status {

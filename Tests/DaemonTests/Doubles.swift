@@ -77,6 +77,8 @@ final class TestMount: MountedFileSystem {
     var evictionProgress: EvictionProgress? { nil }
 
     var refusals: Refusals? { nil }
+    var freshness: Freshness? { nil }
+    func accept(_ file: Descriptor?) throws(Failure) { throw .notInMount }
     var rotation: Rotation? { nil }
     func rotate() {}
 

@@ -70,25 +70,40 @@ import Testing
         #expect(marks[key(1)] == mark(6))
     }
 
-    /// Headers that this process writes count under the names that are remembered; a rename ends one of them.
-    @Test func headersAndNames() throws {
+    @Test func namesThatAreLost() throws {
         let marks = try open()
-        let file = FileIdentifier(Array(0..<16))
-        let names = (0..<3).map { NameBinding([UInt8](repeating: $0, count: 16)) }
-        let keys = names.map { MarkKey(file, at: $0) }
-        marks.note(mark(1), of: keys[0], isOwn: true)
+        note(marks, mark(1), 0)
         try marks.flushAndSave()
-        marks.noteHeader(mark(2), of: file, at: [names[0], names[1]])
-        #expect(marks[keys[0]] == mark(2) && marks[keys[1]] == nil)
-        marks.note(mark(2), of: keys[1], isOwn: true)
-        marks.noteGone(keys[0], generation: 2, time: 1_750_000_000)
-        #expect(marks[keys[0]] == mark(2, isGone: true))
-        marks.noteHeader(mark(3), of: file, at: [names[0], names[1]])
-        #expect(marks[keys[0]] == mark(2, isGone: true) && marks[keys[1]] == mark(3))
+        note(marks, mark(2), 1)
+        marks.noteGone(key(0), generation: 2, time: 1_750_000_000)
+        #expect(marks[key(0)] == mark(2, isGone: true))
+        // It had the name once more, and has lost it again.
+        marks.noteGone(key(0), generation: 5, time: 1_750_000_000)
+        #expect(marks[key(0)] == mark(5, isGone: true))
         // What came and went between two flushes leaves nothing.
-        marks.note(mark(1), of: keys[2], isOwn: true)
-        marks.noteGone(keys[2], generation: 1, time: 0)
-        #expect(marks[keys[2]] == nil && marks.size.count == 2)
+        marks.noteGone(key(1), generation: 1, time: 0)
+        #expect(marks[key(1)] == nil && marks.size.count == 1)
+    }
+
+    /// As long as a file could not be flushed alone, a flush of all proves nothing.
+    @Test func failedFlushes() throws {
+        do {
+            let marks = try open()
+            note(marks, mark(1), 0)
+            marks.flushFailed(by: 1)
+            try marks.flushAndSave()
+        }
+        do {
+            let marks = try open()
+            #expect(marks.size.count == 0)
+            note(marks, mark(1), 0)
+            marks.flushFailed(by: 1)
+            try marks.flushAndSave()
+            marks.flushFailed(by: -1)
+            try marks.flushAndSave()
+        }
+        let again = try open()
+        #expect(again.size.count == 1)
     }
 
     /// The file never knows of what no flush has made durable.
@@ -168,7 +183,10 @@ import Testing
             if count % 29 == 0 {
                 note(marks, mark(4), 99)
                 try marks.flushAndSave()
-                #expect(throws: Posix.Errno.EWOULDBLOCK) { try open() }
+                #expect(throws: Posix.Errno.EWOULDBLOCK) {
+                    _ = try Marks(
+                        path: Path(path), volume: Self.volume, cipher: Self.cipher(), patience: .milliseconds(1))
+                }
                 _ = marks.size
             }
         }

@@ -23,6 +23,7 @@ import Testing
         #expect(try words("class set ").first == "complete")
         #expect(try Set(words("mount --when-locked ")) == ["fail", "freeze"])
         #expect(try Set(words("mount --transport ")) == ["auto", "io_uring", "device"])
+        #expect(try Set(words("mount --freshness ")) == ["warn", "strict", "off"])
         #expect(try words("mount --when-locked=").contains("--when-locked=freeze"))
         #expect(try words("slot add ").contains("recovery-key"))
         // A number has no values.

@@ -32,6 +32,7 @@ import Testing
             lease = 30
             store-risk = "accept"
             transport = "device"
+            freshness = "strict"
             read-only = true
             allow-other = false
             options = ["noexec", "fsname=w"]
@@ -50,15 +51,15 @@ import Testing
         #expect(work.line == 2 && work.folder == "/home/ann/Vaults/work" && work.mountPoint == "/srv/work")
         #expect(work.defaultClass == .complete && work.grace == 0 && work.lockWhenIdle == 600)
         #expect(work.forgetAfter == 72 && work.lease == 30 && work.storeRisk == .accept)
-        #expect(work.transport == .device && vaults["ärger.2"]?.storeRisk == nil)
+        #expect(work.transport == .device && work.freshness == .strict && vaults["ärger.2"]?.storeRisk == nil)
         #expect(work.whenLocked == .freeze && work.freezeTimeout == 30)
         #expect(work.isReadOnly == true && work.allowsOthers == false && work.options == ["noexec", "fsname=w"])
         #expect(work.deviceKey == "/home/ann/keys/work.key" && work.policy == "/etc/strict.toml")
         #expect(work.guardsMountPoint == true && work.passcodeCommand == "pass show work")
-        #expect(work.lines.count == NamedVault.Key.allCases.count && work.lines[.guardMountPoint] == 19)
+        #expect(work.lines.count == NamedVault.Key.allCases.count && work.lines[.guardMountPoint] == 20)
         let other = try #require(vaults["ärger.2"])
         #expect(work.lockOn == [.sleep, .sessionLock] && work.unlocksAtLogin == true && other.unlocksAtLogin == nil)
-        #expect(other.mountPoint == "/home/ann/ärger.2" && other.line == 24 && other.lockOn == nil)
+        #expect(other.mountPoint == "/home/ann/ärger.2" && other.line == 25 && other.lockOn == nil)
         #expect(other.grace == nil && other.whenLocked == nil && other.guardsMountPoint == nil)
         #expect(vaults["other"] == nil)
     }

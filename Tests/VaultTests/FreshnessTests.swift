@@ -220,6 +220,60 @@ import Testing
         }
     }
 
+    /// A program that copies the vault makes two files of two links: they have one ID, and go their own ways.
+    @Test func linksThatWereCopiedApart() throws {
+        for step in 0..<4 {
+            let machine = try TestMachine()
+            try machine.session { session in
+                try session.write(1, to: "a")
+                let file = try session.open("a")
+                for name in ["b", "c"] as [Name] {
+                    try session.vault.link("a", in: session.root, file: file, to: name, in: session.root)
+                }
+            }
+            try machine.breakLinks(of: "a", keeping: step == 0)
+            try machine.session { session in
+                switch step {
+                case 0, 1:
+                    for _ in 0..<3 { try session.write(2, to: "b") }
+                case 2:
+                    for name in ["a", "b", "c"] as [Name] { _ = try session.read(name) }
+                    try session.rename("b", to: "a")
+                    try session.rename("c", to: "b")
+                default:
+                    for name in ["a", "b", "c"] as [Name] { _ = try session.read(name) }
+                    try session.remove("b")
+                    try session.rename("a", to: "b")
+                    try session.rename("c", to: "a")
+                }
+                #expect(session.verdicts.isEmpty)
+            }
+            try machine.session { session in
+                for entry in try session.vault.entries(of: session.root) { _ = try session.read(entry.name) }
+                #expect(session.verdicts.isEmpty, "step \(step)")
+            }
+        }
+    }
+
+    /// A file that another entry has replaced is noticed, too.
+    @Test func aLinkInItsPlace() throws {
+        try machine.session { session in try session.write(1, to: "note") }
+        let before = try machine.copy()
+        try machine.session { session in
+            try session.vault.makeSymbolicLink(
+                to: Array("elsewhere".utf8), "link", in: session.root, user: getuid(), group: getgid())
+            guard case .file(let header) = try session.vault.lookup("note", in: session.root).details else { return }
+            try session.vault.rename(
+                session.vault.renameEnd("link", in: session.root), .other,
+                to: session.vault.renameEnd("note", in: session.root), replaced: ReplacedFile(header), RenameKind())
+        }
+        try machine.putBack("note", from: before, removing: true)
+        try machine.session { session in
+            try session.expect(1, in: "note")
+            #expect(session.verdicts == ["note": .back])
+        }
+    }
+
     /// A killed daemon, whose journal is replayed; the power is on.
     @Test func kills() throws {
         for round in 0..<10 as Range<UInt8> {

@@ -125,9 +125,21 @@ final class TestMachine {
     }
 
     /// Puts a file back as it was in a copy. Its backing inode stays if it is there.
-    func putBack(_ name: String, from copy: String) throws {
+    func putBack(_ name: String, from copy: String, removing: Bool = false) throws {
         let stored = try self.stored(name)
+        if removing { try FileManager.default.removeItem(atPath: "\(vaultPath)/\(stored)") }
         try TestSupport.run("cp", ["-p", "\(copy)/\(stored)", "\(vaultPath)/\(stored)"])
+    }
+
+    /// Copies each name of a file that has several, as rsync does without --hard-links.
+    ///
+    /// - Parameter keeping: the other names stay links of one file.
+    func breakLinks(of name: String, keeping: Bool) throws {
+        let names = keeping ? [name] : ["a", "b", "c"]
+        for name in names {
+            let path = "\(vaultPath)/\(try stored(name))"
+            try TestSupport.run("sh", ["-c", "cp -p '\(path)' '\(path).copy' && mv '\(path).copy' '\(path)'"])
+        }
     }
 
     func replaceJournal(with copy: String?) throws {

@@ -164,6 +164,14 @@ public final class ControlClient: Sendable {
         return reply.explanation
     }
 
+    /// Accepts what is older than what this machine has seen.
+    ///
+    /// - Parameter file: open in any way; O_PATH is enough. Nil for everything in the vault.
+    public func accept(_ file: Descriptor?) throws(Failure) {
+        let parameters = AcceptParameters(file: file == nil ? nil : 0)
+        let _: NoParameters = try call("Accept", parameters, file.map { [$0] } ?? [])
+    }
+
     /// Unmounts. Throws `busy` if the mount is in use, except lazily: then the daemon ends after the last use.
     public func unmount(lazily: Bool = false) throws(Failure) {
         let _: NoParameters = try call("Unmount", UnmountParameters(lazy: lazily))

@@ -38,6 +38,30 @@ public struct Explanation: Codable, Hashable, Sendable {
         }
     }
 
+    /// What is older than what this machine has seen.
+    public struct Older: Codable, Hashable, Sendable {
+        public enum Verdict: String, Codable, Hashable, Sendable {
+            /// An older version.
+            case older
+            /// A file that was removed, or had another name.
+            case back
+            /// Another version of the same age: two machines have changed the file apart from each other.
+            case conflict
+        }
+
+        public var verdict: Verdict
+        /// When this machine saw the newer version, or the file losing its name, in seconds since 1970.
+        public var seen: Double
+        /// When the version that is there was written, in seconds since 1970.
+        public var written: Double
+
+        public init(verdict: Verdict, seen: Double, written: Double) {
+            self.verdict = verdict
+            self.seen = seen
+            self.written = written
+        }
+    }
+
     public var kind: Kind
     /// The class's long name; nil for a file that has no class.
     public var `class`: String?
@@ -54,10 +78,13 @@ public struct Explanation: Codable, Hashable, Sendable {
     public var state: Status.State
     /// Nil if none was noticed, or from an older daemon.
     public var damage: Damage?
+    /// Nil if nothing newer was seen, or from an older daemon.
+    public var older: Older?
 
     public init(
         kind: Kind, class: String?, isExplicit: Bool, directoryClass: String?, wrappedBy: String?, hasKeyInMemory: Bool,
-        actions: [Action], backingPath: String, state: Status.State, damage: Damage? = nil
+        actions: [Action], backingPath: String, state: Status.State, damage: Damage? = nil,
+        older: Older? = nil
     ) {
         self.kind = kind
         self.class = `class`
@@ -69,5 +96,6 @@ public struct Explanation: Codable, Hashable, Sendable {
         self.backingPath = backingPath
         self.state = state
         self.damage = damage
+        self.older = older
     }
 }

@@ -73,6 +73,10 @@ struct ExplainReply: Codable {
     var explanation: Explanation
 }
 
+struct AcceptParameters: Codable {
+    var file: Int?
+}
+
 struct EraseReply: Codable {
     var deviceKey: String
 }

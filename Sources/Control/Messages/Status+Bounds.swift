@@ -17,6 +17,7 @@ extension Status {
         if let instance, instance.utf8.count > Self.longestInstance { status.instance = nil }
         status.grace = min(max(grace, 0), Self.longest)
         if let rotation { status.rotation?.done = min(max(rotation.done, 0), 1) }
+        if let moment = freshness?.moment { status.freshness?.moment = min(max(moment, 0), Self.longest) }
         if let refusals { status.refusals?.last = min(max(refusals.last, 0), Self.longest) }
         return status
     }

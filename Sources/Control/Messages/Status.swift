@@ -155,6 +155,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var transport: Transport?
     /// Nil if requests come by io_uring, and before the first one.
     public var transportReason: NoRing?
+    /// What is older than what this machine has seen; nil if it remembers nothing.
+    public var freshness: Freshness?
 
     private enum CodingKeys: String, CodingKey {
         case state, graceRemaining, deadline, evictionPhase, inodesToInvalidate, lastLockDuration, classKeys,
@@ -163,7 +165,7 @@ public struct Status: Codable, Hashable, Sendable {
             unlockedMemory, grace, readOnly, version, formatVersion, pid, program, whenLocked, freezeTimeout,
             waitingRequests, instance, sequence, changed, hasPasscode, lockWhenIdle, rotation, ending, guesses,
             vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime, takenOver, transport,
-            transportReason
+            transportReason, freshness
     }
 
     public init(
@@ -177,7 +179,7 @@ public struct Status: Codable, Hashable, Sendable {
         unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil, logFile: String? = nil,
         refusals: Refusals? = nil, alwaysReadOnly: Bool? = nil, deep: Bool? = nil, forgetAfter: Double? = nil,
         forgetTime: Double? = nil, takenOver: Bool? = nil, transport: Transport? = nil,
-        transportReason: NoRing? = nil
+        transportReason: NoRing? = nil, freshness: Freshness? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -218,9 +220,29 @@ public struct Status: Codable, Hashable, Sendable {
         self.takenOver = takenOver
         self.transport = transport
         self.transportReason = transportReason
+        self.freshness = freshness
         self.mountPoint = mountPoint
         self.vault = vault
         self.deviceKeyFile = deviceKeyFile
+    }
+}
+
+/// What is older in a vault than what this machine has seen.
+public struct Freshness: Codable, Hashable, Sendable {
+    /// Whether files that are older are refused.
+    public var isStrict: Bool
+    /// How many files were found to be older since the mount, at most 65,536.
+    public var older: Int
+    /// The moment as whose copy the whole vault looks, in seconds since 1970; nil if it does not look like a copy.
+    public var moment: Double?
+    /// The journal is older, or gone, and what was synced last before a crash may be missed.
+    public var hasLostJournal: Bool
+
+    public init(isStrict: Bool, older: Int, moment: Double? = nil, hasLostJournal: Bool) {
+        self.isStrict = isStrict
+        self.older = older
+        self.moment = moment
+        self.hasLostJournal = hasLostJournal
     }
 }
 

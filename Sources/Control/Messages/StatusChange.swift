@@ -13,6 +13,8 @@ public struct StatusChange: Codable, Hashable, Sendable {
         case rotationDidBegin = "rotation-did-begin"
         /// All files have the new keys, and the previous ones are removed.
         case rotationDidEnd = "rotation-did-end"
+        /// Files were found that are older than what this machine has seen.
+        case didFindOlder = "did-find-older"
     }
 
     /// Nil for the mount as it is now: the first reply to a client without a position, or with one that is not known.

@@ -154,6 +154,10 @@ package struct ControlConnection: ~Copyable {
                 return name
             }
             return try .success(ExplainReply(explanation: try service.explain(file, name)))
+        case "io.latchkey.Accept":
+            let parameters = try call.optionalParameters(or: AcceptParameters())
+            try service.accept(try parameters.file.map { (file) throws(Failure) in try call.descriptor(file, "file") })
+            return try .success(NoParameters())
         case "io.latchkey.Classes":
             let inodes = try call.parameters(ClassesParameters.self).inodes
             guard inodes.count <= ClassesParameters.limit else { throw .invalidParameter(parameter: "inodes") }

@@ -54,6 +54,9 @@ public protocol ControlService: AnyObject, Sendable {
     /// for no file.
     func classes(ofInodes inodes: [UInt64]) -> [String]
 
+    /// What is in the vault now is as it should be, whatever this machine has seen: one file, or everything.
+    func accept(_ file: Descriptor?) throws(Failure)
+
     func unmount(lazily: Bool) throws(Failure)
 
     /// Destroys the vault's keys. The connection calls `endErased` after its answer.

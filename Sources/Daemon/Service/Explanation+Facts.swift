@@ -2,6 +2,7 @@ import Control
 import Format
 import Mount
 import Posix
+import Vault
 
 extension Explanation {
     /// Describes a file's facts in words: what its class allows for this file in this state.
@@ -18,7 +19,7 @@ extension Explanation {
             directoryClass: facts.directoryClass?.name,
             wrappedBy: kind == .file ? facts.protectionClass?.wrappingKey : nil, hasKeyInMemory: facts.hasKeyInMemory,
             actions: Self.actions(kind, facts, state), backingPath: facts.backingPath, state: state,
-            damage: facts.damage.map { Damage($0) })
+            damage: facts.damage.map { Damage($0) }, older: facts.stale.map { Older($0) })
     }
 
     private static func actions(_ kind: Kind, _ facts: ProtectionFacts, _ state: Status.State) -> [Action] {
@@ -64,6 +65,18 @@ extension Explanation.Damage {
         self.init(
             reasons: damage.reasons, refusals: damage.refusals, first: Duration(damage.first).seconds,
             last: Duration(damage.last).seconds, isWhole: damage.isWhole)
+    }
+}
+
+extension Explanation.Older {
+    fileprivate init(_ stale: StaleFile) {
+        let verdict: Verdict =
+            switch stale.verdict {
+            case .conflict: .conflict
+            case .back: .back
+            case .older, .same, .newer: .older
+            }
+        self.init(verdict: verdict, seen: Double(stale.remembered.time), written: Double(stale.written))
     }
 }
 

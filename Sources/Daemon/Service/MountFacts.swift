@@ -92,7 +92,8 @@ public struct MountFacts: Sendable {
             alwaysReadOnly: readOnly ? true : nil, deep: moment.isDeep ? true : nil,
             forgetAfter: forgetAfter?.seconds,
             forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds },
-            takenOver: isTakenOver() ? true : nil, transport: transport.way, transportReason: transport.reason)
+            takenOver: isTakenOver() ? true : nil, transport: transport.way, transportReason: transport.reason,
+            freshness: mount.freshness)
     }
 
     private var freezeTimeout: Double? {

@@ -122,6 +122,10 @@ public final class MountService: ControlService {
                 opening: new.opener, secret, recoveryKey: recoveryKey, dropping: new.dropping)
         }
         log.notice("the vault has new keys")
+        // A person with the old keys may have made headers of high generations.
+        do throws(Failure) { try mount.accept(nil) } catch {
+            log.warning("cannot forget which versions were seen: \(error)")
+        }
         lock.announce(.rotationDidBegin)
         mount.rotate()
         return status
@@ -180,6 +184,11 @@ public final class MountService: ControlService {
             explanation.wrappedBy = "\(key); not protected: encrypted with the device key alone"
         }
         return explanation
+    }
+
+    public func accept(_ file: Descriptor?) throws(Failure) {
+        try mount.accept(file)
+        if file == nil { log.notice("the vault is accepted as it is") }
     }
 
     public func classes(ofInodes inodes: [UInt64]) -> [String] {

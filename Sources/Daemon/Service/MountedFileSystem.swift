@@ -8,8 +8,8 @@ import Posix
 
 /// The mounted file system, as the daemon drives it. Safe for any number of threads.
 ///
-/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `refusals`, `rotation` and
-/// `classes` never wait for the vault's disk: a lock waits for them.
+/// `classKeys`, `openFiles`, `fileKeysInMemory`, `evictionProgress`, `waitingRequests`, `refusals`, `freshness`,
+/// `rotation` and `classes` never wait for the vault's disk: a lock waits for them.
 public protocol MountedFileSystem: AnyObject, Sendable {
     /// Serves until the file system is unmounted and its last use has ended.
     func run()
@@ -38,6 +38,11 @@ public protocol MountedFileSystem: AnyObject, Sendable {
 
     /// What was refused because it is damaged; nil if nothing was.
     var refusals: Refusals? { get }
+    /// What is older than what this machine has seen; nil if it remembers nothing.
+    var freshness: Freshness? { get }
+
+    /// What is in the vault now is as it should be: the file of a descriptor in this mount, or everything.
+    func accept(_ file: Descriptor?) throws(Failure)
     /// Nil while no eviction runs.
     var evictionProgress: EvictionProgress? { get }
     /// Nil unless some files have previous keys.

@@ -54,6 +54,19 @@ public struct Configuration: Sendable {
     public var takesOver = false
     /// Called once if the daemon waits for another machine's claim, as `ClaimOptions.waiting`.
     public var waiting: @Sendable (String?, Int) -> Void = { _, _ in }
+    /// What happens to files that are older than what this machine has seen.
+    public var freshness = FreshnessChoice.warn
+    /// The vault was restored on purpose: what this machine remembers of its files begins anew.
+    public var isRestored = false
+
+    public enum FreshnessChoice: Sendable {
+        case warn
+        /// They are refused.
+        case strict
+        /// Nothing is remembered.
+        case off
+    }
+
     /// By which way the kernel's requests come.
     public var transport = TransportChoice.automatic
     /// Number of threads that serve requests.

@@ -118,7 +118,7 @@ struct OpenVault: Sendable {
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,
-            tookOver: hold.tookOver)
+            tookOver: hold.tookOver, freshness: try freshness(configuration, log))
         if let rootClass = configuration.rootClass { try setRootClass(rootClass, of: vault, policy) }
         let bare = try configuration.guardsMountPoint ? Self.barePoint(configuration.mountPoint) : nil
         // If the folder cannot be prepared, the mount fails and says why.

@@ -91,6 +91,7 @@ final class RunningMount: Sendable {
                 log.notice("all files have the new keys, and the old ones are gone")
                 lock.announce(.rotationDidEnd)
             }
+            mount.noticeStale { lock.announce(.didFindOlder) }
             if let proven = keys.take() { try keyholder.unlock(lock, with: proven) }
 
             let socket = configuration.socketDirectory.socket(volume: socketName)

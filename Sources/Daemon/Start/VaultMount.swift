@@ -91,6 +91,25 @@ final class VaultMount: MountedFileSystem {
         }
     }
 
+    var freshness: Freshness? { mount.freshnessSummary.map { Freshness($0) } }
+
+    /// Calls `notice` when files were found that are older than what this machine has seen.
+    func noticeStale(_ notice: @escaping @Sendable () -> Void) { mount.noticeStale(notice) }
+
+    func accept(_ file: Descriptor?) throws(Failure) {
+        do throws(VaultError) { try mount.accept(file) } catch {
+            switch error {
+            case .system(.ENOENT): throw .notInMount
+            case .system(.EROFS): throw .readOnly
+            case .system(let errno): throw .failed(reason: "\(errno)")
+            case .locked: throw .classLocked
+            case .damaged(let reason): throw .damaged(reason: reason)
+            case .unsupported(let reason): throw .unsupported(reason: reason)
+            case .unseen(let reason): throw .failed(reason: reason)
+            }
+        }
+    }
+
     func takeUse() -> Bool { mount.takeUse() }
 
     var transport: Transport {
@@ -187,6 +206,14 @@ extension Refusals {
     }
 }
 
+extension Freshness {
+    fileprivate init(_ summary: FreshnessSummary) {
+        self.init(
+            isStrict: summary.answer == .refuse, older: summary.stale, moment: summary.moment.map { Double($0) },
+            hasLostJournal: summary.hasLostJournal)
+    }
+}
+
 extension EvictionProgress {
     fileprivate init(_ progress: EvictionStep) {
         switch progress {
@@ -208,9 +235,35 @@ extension MountEvent {
             log.error("not durable", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
         case .trouble(let text, let first):
             log.warning("\(text.text)", metadata: first.map { ["first": "\($0)"] } ?? [:])
+        case .stale(let path, let stale):
+            log.warning(
+                "\(stale.reason)",
+                metadata: [
+                    "path": .stringConvertible(path), "seen": "\(Self.date(Int64(stale.remembered.time)))",
+                    "written": "\(Self.date(stale.written))",
+                ])
+        case .staleVault(let moment):
+            if let moment {
+                log.warning(
+                    "the vault looks as it did in the past: older than what this machine has seen",
+                    metadata: ["moment": "\(Self.date(moment))"])
+            } else {
+                log.warning(
+                    "the journal is older than what this machine has seen, or gone: what was synced last may be missed")
+            }
         case .forbidden(let path, let reason):
             log.warning(
                 "a class was not set", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
         }
+    }
+
+    /// A time for the log: UTC, as RFC 3339 has it.
+    private static func date(_ seconds: Int64) -> String {
+        var time = time_t(seconds)
+        var parts = unsafe tm()
+        unsafe gmtime_r(&time, &parts)
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return unsafe "\(Int(parts.tm_year) + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
+            + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
     }
 }

@@ -89,8 +89,13 @@ public enum DeviceKeyFile {
     /// Removes what this machine keeps beside a device key that was never used: the count of wrong passcodes, and the
     /// newest keybag.
     public static func removeWhatLiesBeside(_ path: Path) {
-        for path in [path + GuessCounter.suffix] + KeybagMemory(besideDeviceKey: path).paths { _ = path.unlink() }
+        let memory = KeybagMemory(besideDeviceKey: path)
+        for path in [path + GuessCounter.suffix] + memory.paths + memory.marksPaths { _ = path.unlink() }
     }
+
+    /// The path of the file of marks: what this machine remembers of the files of the vault with the device key at
+    /// `path`.
+    public static func marksPath(besides path: Path) -> Path { KeybagMemory.marks(besideDeviceKey: path) }
 
     /// Starts the count of wrong passcodes of a new device key at zero.
     private static func begin(_ path: Path, _ volume: VolumeIdentifier) {

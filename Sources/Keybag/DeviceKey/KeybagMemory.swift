@@ -15,6 +15,8 @@ import Posix
 struct KeybagMemory: Sendable {
     /// The suffix that makes its name out of the device key file's name.
     static let suffix = ".seen"
+    /// The same for the file of marks: what is remembered of the vault's files.
+    private static let marksSuffix = ".marks"
 
     let path: Path
     private let deviceKeyPath: Path
@@ -27,10 +29,18 @@ struct KeybagMemory: Sendable {
     }
 
     /// The file, and the temporary one that a killed program may leave.
-    var paths: [Path] {
+    var paths: [Path] { Self.withTemporary(path) }
+
+    /// The same of the file of marks.
+    var marksPaths: [Path] { Self.withTemporary(Self.marks(besideDeviceKey: deviceKeyPath)) }
+
+    private static func withTemporary(_ path: Path) -> [Path] {
         let split = path.split
         return [path, "\(split.folder)/.\(split.last).new"]
     }
+
+    /// The file of marks of the vault with this device key file.
+    static func marks(besideDeviceKey path: Path) -> Path { ((try? path.resolved()) ?? path) + marksSuffix }
 
     /// Whether the file has the bytes of this keybag. Nothing is authenticated.
     func holds(_ keybag: SealedKeybag?) -> Bool {

@@ -55,6 +55,11 @@ public struct KeyDestruction: Sendable {
                 trying { () throws(Failure) in _ = try Self.destroy(path) }
             }
         }
+        if let memory, deviceKeyPath != nil, deviceKey != .foreign {
+            for path in memory.marksPaths {
+                trying { () throws(Failure) in _ = try Self.destroy(path) }
+            }
+        }
         // Without it the vault is as erased as with it.
         if failure == nil { try? KeybagStorage(store: store).stateErasure() }
         trying { () throws(Failure) in

@@ -42,7 +42,9 @@ extension File {
 
     /// Writes the header as `state` has it to the backing file: one sector, which a crash leaves old or new. Needs
     /// `lock` exclusively.
-    func writeHeaderInPlace() throws(VaultError) {
+    ///
+    /// - Parameter isOrphan: the backing file has no name any more.
+    func writeHeaderInPlace(isOrphan: Bool = false) throws(VaultError) {
         let file = try writable()
         state.willPlaceHeader()
         let bytes = signedHeader()
@@ -51,7 +53,7 @@ extension File {
         } catch { throw .system(error) }
         vault.flushes.headerWrites.add(1, ordering: .releasing)
         state.didPlaceHeader()
-        notePlacedHeader()
+        if !isOrphan { notePlacedHeader() }
     }
 
     /// Writes the header as `state` has it. Of what stat(2) shows, only the time of change moves. Needs `lock`

@@ -31,6 +31,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     var writableDescriptor: Descriptor?
     /// What the header in the backing file tells; nil if this machine does not remember such things. Guarded by `lock`.
     var placedMark: Mark?
+    /// The names under which the file was found, or which it has got, and has not lost. Guarded by `lock`.
+    var markKeys: [MarkKey] = []
     /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
     /// exclusive one. Lock order: docs/ARCHITECTURE.md.
     let key: Mutex<FileKey?>

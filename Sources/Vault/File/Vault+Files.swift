@@ -1,5 +1,6 @@
 import Crypto
 import Format
+import Freshness
 import Glibc
 import Keybag
 import Posix
@@ -59,6 +60,7 @@ extension Vault {
         let fresh = File(
             vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
             isNew: false, status: status)
+        if freshness != nil { fresh.markKeys = [MarkKey(header.file, at: binding)] }
         if flushes.headers.hold(header.generation, of: fresh.identity) {
             fresh.state.durable.didFlush(header.generation)
         }

@@ -3,6 +3,9 @@ import Freshness
 import Posix
 import Writeback
 
+// A header that this process writes is remembered under the names that the file has been seen to have, and under no
+// others of its bindings: a copy that another program has made of the backing file has the same ones.
+
 extension File {
     /// Remembers the header that was just written to the backing file. Needs `lock` exclusively.
     func notePlacedHeader() {
@@ -11,7 +14,7 @@ extension File {
         header.provisionalLength = state.length
         let mark = Mark(header, time: Marks.now)
         placedMark = mark
-        freshness.marks.noteHeader(mark, of: identifier, at: header.bindings)
+        for key in markKeys { freshness.marks.note(mark, of: key, isOwn: true) }
     }
 
     /// The header was read from the backing file. Needs `lock` exclusively.
@@ -21,10 +24,36 @@ extension File {
 
     /// The file has got a name.
     func noteName(_ key: MarkKey) {
-        guard let freshness = vault.freshness, freshness.remembers else { return }
-        lock.withShared {
-            if let placedMark { freshness.marks.note(placedMark, of: key, isOwn: true) }
-        }
+        guard vault.freshness != nil else { return }
+        lock.withExclusive { noteNameLocked(key) }
+    }
+
+    private func noteNameLocked(_ key: MarkKey) {
+        guard let freshness = vault.freshness, freshness.remembers, let placedMark else { return }
+        if !markKeys.contains(key) { markKeys.append(key) }
+        freshness.marks.note(placedMark, of: key, isOwn: true)
+    }
+
+    /// The file has got one name instead of another one. Needs `lock` exclusively.
+    func noteMove(from old: NameBinding, to new: NameBinding) {
+        guard let freshness = vault.freshness, old != new, let placedMark else { return }
+        noteNameLocked(MarkKey(identifier, at: new))
+        let key = MarkKey(identifier, at: old)
+        markKeys.removeAll { $0 == key }
+        freshness.marks.noteGone(key, generation: placedMark.generation, time: Marks.now)
+    }
+
+    /// The file has lost a name. Needs `lock` exclusively.
+    func noteLoss(at binding: NameBinding) {
+        guard !markKeys.isEmpty else { return }
+        let key = MarkKey(identifier, at: binding)
+        markKeys.removeAll { $0 == key }
+    }
+
+    /// The file is about to get a name: its next header is newer than what was seen there. Needs `lock` exclusively.
+    func surpassMark(at binding: NameBinding) {
+        guard let known = vault.freshness?.marks[MarkKey(identifier, at: binding)] else { return }
+        state.durable.surpass(min(known.generation, Marks.highestGeneration))
     }
 
     /// The next header has a higher generation than this.

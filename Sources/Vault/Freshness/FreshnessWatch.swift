@@ -13,7 +13,7 @@ public final class FreshnessWatch: Sendable {
     }
 
     public let marks: Marks
-    let answer: Answer
+    public let answer: Answer
     /// Whether what is found and written is remembered, too.
     let remembers: Bool
 
@@ -22,6 +22,8 @@ public final class FreshnessWatch: Sendable {
 
     private struct State {
         var told: Set<MarkKey> = []
+        /// When the first of those was seen that are newer than what was found, in seconds since 1970.
+        var firstMissed = UInt32.max
         var news: [StaleFile] = []
         var moment: Int64?
         var journal = FoundJournal.seen
@@ -51,6 +53,7 @@ public final class FreshnessWatch: Sendable {
         state.withLock { state in
             guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return false }
             if state.news.count < Self.mostNews { state.news.append(stale) }
+            state.firstMissed = min(state.firstMissed, stale.remembered.time)
             return true
         }
     }
@@ -69,9 +72,16 @@ public final class FreshnessWatch: Sendable {
     }
 
     /// The moment as whose copy the whole vault looks, in seconds since 1970; nil if it does not look like a copy.
-    public internal(set) var moment: Int64? {
-        get { state.withLock { $0.moment } }
-        set { state.withLock { $0.moment = newValue } }
+    public var moment: Int64? { state.withLock { $0.moment } }
+
+    /// Some files were looked at. If all that is missed was seen after the newest of their headers was written, the
+    /// vault looks like a copy of then.
+    ///
+    /// - Parameter newest: when that header was written.
+    func concludeCopy(newest: Int64) {
+        state.withLock { state in
+            if !state.told.isEmpty, Int64(state.firstMissed) >= newest { state.moment = newest }
+        }
     }
 
     public var journal: FoundJournal { state.withLock { $0.journal } }

@@ -15,7 +15,7 @@ public struct StaleFile: Hashable, Sendable {
     let key: MarkKey
 
     /// Why the file is refused.
-    var reason: String {
+    public var reason: String {
         switch verdict {
         case .back: "a removed file is back"
         case .conflict: "it was changed apart from what this machine has seen"

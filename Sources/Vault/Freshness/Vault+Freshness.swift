@@ -22,7 +22,9 @@ extension Vault {
         let key = MarkKey(header.file, at: place.binding)
         var found = Mark(header, time: Marks.now)
         var written = header.written.seconds
-        guard var known = freshness.marks.meet(found, at: key, isNoted: freshness.remembers) else { return nil }
+        guard var known = freshness.marks.meet(found, at: key, isNoted: freshness.remembers && !isReadOnly) else {
+            return nil
+        }
         // Another thread may have written the header, or moved the file, after this one has read the header. What is
         // remembered is written before it is noted, so a header that is read after that is as new at least.
         while !isReadOnly {
@@ -61,7 +63,7 @@ extension Vault {
 
     /// The file under a name is the right one, whatever this machine has seen: its next header is newer than all.
     public func accept(_ name: Name, in parent: Directory) throws(VaultError) {
-        guard let freshness else { return }
+        guard let freshness, try staleness(of: name, in: parent) != nil else { return }
         guard !isReadOnly else { throw .system(.EROFS) }
         let file = try openFile(name, in: parent, isAccepted: true)
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
@@ -72,22 +74,17 @@ extension Vault {
 
     /// What this machine remembers of the file under a name tells of something newer; nil if it does not.
     public func staleness(of name: Name, in parent: Directory) throws(VaultError) -> StaleFile? {
-        guard let freshness else { return nil }
+        guard freshness != nil else { return nil }
         let stored = try storedName(name, in: parent).name
         let status = try backingStatus(of: .entry(stored, in: parent.descriptor))
         guard status.kind == .regular else { return nil }
         let binding = binding(of: name, in: parent)
-        if let file = fileInMemory(inode: status.inode, at: binding) {
-            guard let found = file.lock.withShared({ file.placedMark }),
-                let known = freshness.marks[MarkKey(file.identifier, at: binding)], !known.verdict(on: found).isFresh
-            else { return nil }
-            return StaleFile(
-                verdict: known.verdict(on: found), remembered: known, found: found,
-                written: file.header.written.seconds, name: name, folder: parent.identifier,
-                key: MarkKey(file.identifier, at: binding))
-        }
+        if let file = fileInMemory(inode: status.inode, at: binding) { return staleness(of: file, name, in: parent) }
         let descriptor = try openBacking(stored, in: parent)
         let header = try readHeader(of: descriptor, foundAt: binding)
+        if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
+            return staleness(of: file, name, in: parent)
+        }
         let latest = overlay(of: header, inode: status.inode)?.header ?? header
         return try staleness(
             of: latest,
@@ -96,20 +93,25 @@ extension Vault {
                 descriptor: descriptor))
     }
 
+    /// The same of a file in memory.
+    private func staleness(of file: File, _ name: Name, in parent: Directory) -> StaleFile? {
+        let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
+        // Under the lock: the header that was written last is remembered before the lock is given back.
+        return file.lock.withShared { () -> StaleFile? in
+            guard let found = file.placedMark, let known = freshness?.marks[key], !known.verdict(on: found).isFresh
+            else { return nil }
+            return StaleFile(
+                verdict: known.verdict(on: found), remembered: known, found: found,
+                written: file.state.header.written.seconds, name: name, folder: parent.identifier, key: key)
+        }
+    }
+
     // MARK: Names that change
 
     /// A file has got a name.
     func noteName(of file: File, at binding: NameBinding) {
         guard freshness != nil else { return }
         file.noteName(MarkKey(file.identifier, at: binding))
-    }
-
-    /// A file has got one name instead of another one. Needs the file's lock.
-    func noteMove(of file: File, from old: NameBinding, to new: NameBinding) {
-        guard let freshness, old != new, let mark = file.placedMark else { return }
-        freshness.marks.note(mark, of: MarkKey(file.identifier, at: new), isOwn: true)
-        freshness.marks.noteGone(
-            MarkKey(file.identifier, at: old), generation: mark.generation, time: Marks.now)
     }
 
     /// A file has lost a name.

@@ -50,7 +50,9 @@ extension File {
         state.header.changed = FileTime(status.changed)
         state.header.written = FileTime(.tick)
         do throws(VaultError) {
-            try vault.keepingSetID(of: descriptor) { () throws(VaultError) in try writeHeaderInPlace() }
+            try vault.keepingSetID(of: descriptor) { () throws(VaultError) in
+                try writeHeaderInPlace(isOrphan: own.linkCount == 0)
+            }
         } catch {
             (state.header.modified, state.header.stamp, state.header.changed, state.header.written) = before
             // The write may have moved the backing file's time all the same. The checkpoint tries again.

@@ -29,6 +29,7 @@ extension File {
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try flushBindings()
             noteTouch()
+            surpassMark(at: binding)
             let move = Move(bindings: state.header.bindings, protection: state.header.protection)
             let bindings = Self.adding(binding, to: state.header.bindings)
             let takes = protection != nil
@@ -148,6 +149,7 @@ extension File {
     /// folders are durable. Needs `lock` exclusively.
     func leave(_ binding: NameBinding, for newBinding: NameBinding? = nil, _ folders: [Descriptor]) {
         guard binding != newBinding else { return }
+        if newBinding == nil { noteLoss(at: binding) }
         // `beginMove` noted the change of a rename.
         if newBinding == nil { noteTouch() }
         state.names.didLeave(binding, folders, of: state.header.bindings)

@@ -108,7 +108,7 @@ extension Vault {
         guard case .file(let file) = one.moved else { return }
         let (old, new) = (binding(of: one.name, in: one.parent), binding(of: other.name, in: other.parent))
         file.leave(old, for: new, folders)
-        noteMove(of: file, from: old, to: new)
+        file.noteMove(from: old, to: new)
     }
 
     private func change(of name: Name, _ one: Exchanged, to newName: Name, _ other: Exchanged) -> PathChange? {

@@ -47,6 +47,7 @@ extension Vault {
                 try replacing(new.status, new.stored, new.name, in: new.parent, isReplaced: true) {
                     () throws(VaultError) in try renameStored(old, to: new, kind)
                 }
+                if let replaced { noteLoss(of: replaced.file, at: self.binding(of: new.name, in: new.parent)) }
             }
             let isElsewhere =
                 old.stored.name != new.stored.name || old.parent.identifier != new.parent.identifier
@@ -72,7 +73,7 @@ extension Vault {
                 // Before another thread can write to it: once the folders are durable, the journal may know the file by
                 // its new name.
                 file.leave(oldBinding, for: binding, [old.parent.descriptor, new.parent.descriptor])
-                noteMove(of: file, from: oldBinding, to: binding)
+                file.noteMove(from: oldBinding, to: binding)
             }
             if let replaced, replaced.file != file.identifier { noteLoss(of: replaced.file, at: binding) }
         } catch {

@@ -12,10 +12,19 @@ extension File {
         try flushes.lock.withLock { () throws(VaultError) in
             if let failure = flushes.failure.withLock({ $0 }), failure != .notAnswered { throw .system(failure) }
             do throws(Errno) { try vault.store.synchronize(descriptor, dataOnly: dataOnly) } catch {
-                flushes.failure.withLock { $0 = error }
+                let before = flushes.failure.withLock { failure in
+                    defer { failure = error }
+                    return failure
+                }
+                // Until it is known how it ended, no flush of all tells that this file is durable.
+                if before == nil { vault.freshness?.marks.flushFailed(by: 1) }
                 throw .system(error)
             }
-            flushes.failure.withLock { $0 = nil }
+            let before = flushes.failure.withLock { failure in
+                defer { failure = nil }
+                return failure
+            }
+            if before != nil { vault.freshness?.marks.flushFailed(by: -1) }
         }
     }
 

@@ -52,6 +52,7 @@ extension File {
         lock.withExclusive {
             state.names.didLoseLastName(from: folder)
             state.times.didTouch(.now)
+            markKeys = []
         }
     }
 

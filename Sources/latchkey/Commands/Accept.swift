@@ -2,40 +2,76 @@ import Administration
 import ArgumentParser
 import Control
 import Failure
+import Glibc
 import Posix
 
 /// `latchkey accept`: what is older than what this machine has seen is there on purpose.
 struct Accept: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Go on with a vault that you have restored, and whose keybag is older.",
+        abstract: "Go on with files, a vault or a keybag that you have restored, and that are older.",
         discussion: """
-            A machine remembers the newest keybag of a vault that it has seen, and refuses an older one, with exit \
+            A machine remembers how new the files of a vault were that it has seen, and tells of older ones: a person \
+            who can write to the vault may have put them back. After you have restored a file or a folder in a mount, \
+            accept it: it is then newer than all that was seen, on other machines too. With --all this machine goes by \
+            the whole vault as it is now, and remembers anew from there.
+
+            It also remembers the newest keybag of a vault that it has seen, and refuses an older one, with exit \
             code 6: a person who puts it back may know a passcode that was changed since. After you have restored the \
-            vault from a copy, this command puts the newest keybag in its place. What was changed or removed since \
-            the copy stays so.
+            vault from a copy, --keybag puts the newest keybag in its place. What was changed or removed since the \
+            copy stays so.
 
-            It takes what opens the vault now: a passcode, a key, or the recovery key. The vault must not be mounted. \
-            To read a backup beside the vault, mount it with -o ro: nothing has to be accepted then. What was made by \
-            "latchkey keybag restore" or "latchkey mount --recovery" needs no acceptance.
+            --keybag takes what opens the vault now: a passcode, a key, or the recovery key. The vault must not be \
+            mounted. To read a backup beside the vault, mount it with -o ro: nothing has to be accepted then. What was \
+            made by "latchkey keybag restore" or "latchkey mount --recovery" needs no acceptance.
             """
-                + Examples.of("latchkey accept --keybag ~/vault", "latchkey accept --keybag --recovery ~/vault"))
+                + Examples.of(
+                    "latchkey accept ~/private/letters", "latchkey accept --all ~/private",
+                    "latchkey accept --keybag ~/vault"))
 
-    @Flag(help: "Accept the keybag.")
+    @Flag(help: "Accept the keybag of the vault that PATH is.")
     var keybag = false
+
+    @Flag(help: "Accept everything in the vault that is mounted on PATH, or that PATH is.")
+    var all = false
 
     @OptionGroup var credential: CredentialOptions
 
-    @Option(help: ArgumentHelp("Path of the device key.", valueName: "path"))
+    @Option(help: ArgumentHelp("With --keybag: path of the device key.", valueName: "path"))
     var deviceKey: DeviceKeyArgument?
 
-    @Argument(help: ArgumentHelp("The folder with the ciphertext.", valueName: "vault"))
-    var vault: Path
+    @Argument(help: ArgumentHelp("Files or folders in a mount, or one vault.", valueName: "path"))
+    var paths: [Path]
+
+    private var vault: Path { paths[0] }
 
     func validate() throws {
-        guard keybag else { throw ValidationError("Say what to accept: --keybag.") }
+        if keybag && all { throw ValidationError("--keybag and --all exclude each other.") }
+        if keybag || all, paths.count != 1 { throw ValidationError("Name one vault.") }
+        if deviceKey != nil, !keybag { throw ValidationError("--device-key goes with --keybag.") }
     }
 
     func run() throws {
+        if keybag { return try acceptKeybag() }
+        if all { return try acceptAll() }
+        var walk = AcceptanceWalk()
+        for path in paths { try walk.accept(path) }
+        try walk.failures.end(of: walk.count)
+        Standard.output("\(Amount.of(walk.count - walk.failures.count, "file")) as they should be.")
+    }
+
+    private func acceptAll() throws {
+        switch try PathArgument.of(vault) {
+        case .orphan(let entry): throw SilentMount(entry).error
+        case .vault:
+            throw CommandError(
+                .notFound, "\(vault) is not mounted", try: "latchkey mount --restored \(vault.quoted) DIR")
+        case .mount(let mount):
+            do { try mount.client.accept(nil) } catch { throw CommandError(error, at: mount.status.mountPoint) }
+            Standard.output("This machine goes by \(mount.status.vault) as it is now.")
+        }
+    }
+
+    private func acceptKeybag() throws {
         let word = try VaultWord(vault, destroys: true)
         let path = try inWords(try AbsolutePath(resolving: word.vaultPath))
         let deviceKeyPath = deviceKey?.path ?? word.named?.keyPath
@@ -53,5 +89,49 @@ struct Accept: ParsableCommand {
         }
         Standard.output(
             "\(vault) has the newest keybag that this machine has seen: what opened it before opens it again.")
+    }
+}
+
+/// Accepts files one after another, and those in folders.
+private struct AcceptanceWalk {
+    /// How many files were visited.
+    private(set) var count = 0
+    private(set) var failures = Failures()
+
+    mutating func accept(_ path: Path) throws(CommandError) {
+        let file: Descriptor
+        let device: UInt64
+        do throws(Errno) {
+            file = try Descriptor.open(path: path, O_PATH | O_NOFOLLOW)
+            device = try file.status().device
+        } catch { throw CommandError(cannot: "open", path, error) }
+        guard let entry = try inWords(try MountTable()).latchkeyMount(device: device) else {
+            throw CommandError(.notFound, "\(path) is not in a Latchkey mount", try: "latchkey status")
+        }
+        let mount = try PathArgument.mount(of: entry.mountPoint)
+        var left = [path]
+        while let next = left.popLast() {
+            do { try visit(next, mount, &left) } catch { failures.add(error) }
+        }
+    }
+
+    /// Accepts a file, or adds what is in a folder to `left`. What is mounted below is left out.
+    private mutating func visit(_ path: Path, _ mount: ServedMount, _ left: inout [Path]) throws(CommandError) {
+        let file: Descriptor
+        let status: FileStatus
+        do throws(Errno) {
+            file = try Descriptor.open(path: path, O_PATH | O_NOFOLLOW)
+            status = try file.status()
+            guard status.device == mount.status.device else { return }
+            if status.kind == .directory {
+                let folder = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+                left += try folder.entries().map { path.asFolder + Path(bytes: $0.name.bytes) }
+            }
+        } catch { throw CommandError(cannot: "accept", path, error) }
+        guard status.kind == .regular else { return }
+        count += 1
+        do throws(Failure) { try mount.client.accept(file) } catch {
+            throw CommandError(error, at: mount.status.mountPoint)
+        }
     }
 }

@@ -15,7 +15,8 @@ struct Explain: ParsableCommand {
             hasKeyInMemory, actions (name, allowed, reason), backingPath, state, warnings (sentences, where the \
             classes of a database and of SQLite's files beside it do not go together), damage (reasons, refusals, \
             first and last in seconds since 1970, isWhole: nothing can be read; only if some was noticed since the \
-            mount); and ciphertext (fields, \
+            mount), older (verdict: older, back or conflict; seen and written, in seconds since 1970; only if this machine \
+            has seen a newer version); and ciphertext (fields, \
             header, block in hexadecimal). A path that is not UTF-8 is escaped, and pathBase64 or backingPathBase64 \
             has its bytes.
             """ + Examples.of("latchkey explain ~/private/note", "latchkey explain --ciphertext ~/private/note"))
@@ -148,6 +149,7 @@ struct FileReport: Encodable {
         if found.kind == .file { table.add("file key", found.hasKeyInMemory ? "in memory" : "not in memory") }
         table.add("lock state", "\(found.state.rawValue)")
         if let damage = found.damage { table.add("damage", lines(on: damage)) }
+        if let older = found.older { table.add("older", lines(on: older)) }
         table.add("possible now", found.actions.filter(\.allowed).map { "\($0.name)" })
         table.add(
             "not now",
@@ -176,6 +178,22 @@ struct FileReport: Encodable {
             lines.append("try: latchkey fsck --unlock \(vault.quoted)")
         }
         return lines
+    }
+
+    /// What was seen when, and what can be done.
+    private func lines(on older: Explanation.Older) -> [Printable] {
+        let (written, seen) = (Clock.date(older.written), Clock.date(older.seen))
+        let what: [Printable] =
+            switch older.verdict {
+            case .older: ["this version was written \(written);", "this machine saw a newer one \(seen)"]
+            case .back: ["it was removed or renamed \(seen),", "and is back in the version of \(written)"]
+            case .conflict:
+                [
+                    "this version was written \(written);",
+                    "this machine saw another one, changed apart from it, \(seen)",
+                ]
+            }
+        return what + ["if that is right, try: latchkey accept \(path.quoted)"]
     }
 
     /// What becomes of the class of a file whose folder gives new files another one.

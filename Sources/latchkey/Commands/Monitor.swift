@@ -10,8 +10,8 @@ struct Monitor: ParsableCommand {
         discussion: """
             The first line is the present state. Each further line is a change, written when it happens: \
             will-become-unavailable (a lock, with the time at which the keys go), did-become-unavailable, \
-            did-become-available; and rotation-did-begin, rotation-did-end (latchkey rotate). No change is missed, \
-            and none is written twice. Runs until the mount has ended.
+            did-become-available; rotation-did-begin, rotation-did-end (latchkey rotate); and did-find-older (files are \
+            older than what this machine has seen). No change is missed, and none is written twice. Runs until the mount has ended.
 
             With --json: an object on each line, with event (absent from the first) and status (what "latchkey status \
             --json" writes). Its sequence grows by 1 with each change.
@@ -83,6 +83,8 @@ struct ChangeReport {
         case .didBecomeUnavailable:
             guard let took = change.status.lastLockDuration else { return event.rawValue }
             return "\(event.rawValue), \(Clock.precisely(took)) after the deadline"
+        case .didFindOlder:
+            return "\(event.rawValue), \(Amount.of(change.status.freshness?.older ?? 0, "file"))"
         case .didBecomeAvailable, .rotationDidBegin, .rotationDidEnd:
             return event.rawValue
         }

@@ -66,6 +66,7 @@ extension Mount {
         lease.lease = lease.lease ?? named.lease.flatMap { LeaseTime(argument: "\($0)") }
         storeRisk.storeRisk = storeRisk.storeRisk ?? named.storeRisk
         transport.transport = transport.transport ?? named.transport
+        freshness.freshness = freshness.freshness ?? named.freshness
         // Of two options that contradict each other the later one applies: the typed ones are last.
         options = named.mountOptions + options
         deviceKey = deviceKey ?? named.deviceKey.map { DeviceKeyArgument($0) }

@@ -93,6 +93,7 @@ struct Mount: ParsableCommand {
 
     @OptionGroup var storeRisk: StoreRiskOptions
     @OptionGroup var transport: TransportOptions
+    @OptionGroup var freshness: FreshnessOptions
 
     @Option(
         help: ArgumentHelp(
@@ -323,6 +324,7 @@ struct Mount: ParsableCommand {
         freeze.apply(to: &configuration)
         lease.apply(to: &configuration)
         transport.apply(to: &configuration)
+        freshness.apply(to: &configuration)
         configuration.acceptsStoreRisk = storeRisk.accepts
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret
@@ -369,6 +371,7 @@ struct Mount: ParsableCommand {
         if let forgetAfter { arguments += ["--forget-after", Path(forgetAfter.text)] }
         if let file = strength.policy.policy { arguments += ["--policy", AbsolutePath(lexically: Path(file)).path] }
         arguments += freeze.arguments.map { Path($0) } + lease.arguments + transport.arguments
+        arguments += freshness.arguments
         if storeRisk.accepts { arguments += ["--store-risk", "accept"] }
         if let classDefault { arguments += ["--class-default", Path(classDefault.protectionClass.name)] }
         if guardMountPoint == true { arguments.append("--guard-mount-point") }
@@ -393,7 +396,9 @@ struct Mount: ParsableCommand {
         } catch {
             throw CommandError(error, mounting: self.vault, on: mountPoint)
         }
-        if let mount = try? PathArgument.mount(of: point.path) { DeviceKeyExposure(of: mount)?.warn() }
+        let mount = try? PathArgument.mount(of: point.path)
+        if let mount { DeviceKeyExposure(of: mount)?.warn() }
+        try freshness.settle(mount, isAsked: readyDescriptor == nil)
         guard secret == nil else { return }
         if !isOlder, Self.hasNoPasscode(vault.path) {
             Standard.output(

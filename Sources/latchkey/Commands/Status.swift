@@ -32,7 +32,9 @@ struct StatusCommand: ParsableCommand {
             recognises the vault; only after something has opened it), logFile (the daemon's log; only where there \
             is no system log), takenOver (true once another machine has taken the vault over, so that every call \
             fails), refusals (count, lastReason, last: requests refused since the mount because something is \
-            damaged; only if there were any), transport (io_uring or device: how the kernel's requests come), \
+            damaged; only if there were any), freshness (isStrict, older: the number of files that are older than this machine has seen, moment: the \
+            whole vault looks as it did then, hasLostJournal; absent if it remembers nothing), transport (io_uring or \
+            device: how the kernel's requests come), \
             transportReason (why not by io_uring: not-wanted, freezes, not-supported, switched-off, forbidden, \
             refused), program (path, device, inode: the file that the daemon runs), newerInstalled (true once \
             another file has taken its place), ending (true once it is unmounted while programs still use its \
@@ -160,6 +162,7 @@ struct StatusReport: Encodable {
                     "last \(Clock.date(refusals.last)): \(refusals.lastReason)",
                 ])
         }
+        if let freshness = status.freshness, let lines = older(freshness) { table.add("older", lines) }
         if let log = status.logFile { table.add("log", "\(log), since there is no system log") }
         if let transport { table.add("requests", transport) }
         table.add("daemon", "process \(status.pid), latchkey \(status.version), format \(status.formatVersion)")
@@ -172,6 +175,27 @@ struct StatusReport: Encodable {
                 ])
         }
         return "\(status.mountPoint)\n\(table.lines(indent: 2))"
+    }
+
+    private func older(_ freshness: Freshness) -> [Printable]? {
+        let point = status.mountPoint.quoted
+        if let moment = freshness.moment {
+            return [
+                "the vault looks as it did \(Clock.date(moment)), and this machine has seen it later",
+                "if you have restored it, try: latchkey accept --all \(point)",
+            ]
+        }
+        var lines: [Printable] = []
+        if freshness.hasLostJournal {
+            lines.append(
+                "the journal is older than seen, or gone: what was synced last before the crash may be missing")
+        }
+        if freshness.older > 0 {
+            let done = freshness.isStrict ? ", refused" : ""
+            lines.append("\(Amount.of(freshness.older, "file")), than this machine has seen\(done): the log names them")
+            lines.append("if you have restored them, try: latchkey accept FILE...")
+        }
+        return lines.isEmpty ? nil : lines
     }
 
     private var transport: [Printable]? {

@@ -25,7 +25,7 @@ struct HelperOptions {
     private static let shown = ["user_id=", "group_id=", "max_read=", "blksize="]
     private static let values = [
         "grace", "lease", "lock-when-idle", "forget-after", "when-locked", "freeze-timeout", "device-key", "policy",
-        "class-default", "store-risk", "transport",
+        "class-default", "store-risk", "transport", "freshness",
     ]
     /// Those that unlock; `latchkey mount` asks for the passcode only with --unlock.
     private static let secrets = ["passcode-file", "key-file"]

@@ -29,6 +29,8 @@ final class FixedService: ControlService {
         try feed.subscribe(startingWith: status, after: position)
     }
 
+    func accept(_ file: Descriptor?) throws(Failure) { if file != nil { throw .notInMount } }
+
     func classes(ofInodes inodes: [UInt64]) -> [String] { inodes.map { $0 % 2 == 0 ? "complete" : "" } }
 
     func lock(now: Bool, deep: Bool, begun: inout UInt64?) -> Status {
