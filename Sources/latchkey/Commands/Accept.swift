@@ -47,6 +47,9 @@ struct Accept: ParsableCommand {
     func validate() throws {
         if keybag && all { throw ValidationError("--keybag and --all exclude each other.") }
         if keybag || all, paths.count != 1 { throw ValidationError("Name one vault.") }
+        if credential.isGiven, !keybag {
+            throw ValidationError("What opens the vault goes with --keybag.")
+        }
         if deviceKey != nil, !keybag { throw ValidationError("--device-key goes with --keybag.") }
     }
 

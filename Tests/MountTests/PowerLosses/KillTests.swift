@@ -17,7 +17,7 @@ extension MountTests {
             for turn in 0...times {
                 let mount = try MountedVault(vault)
                 defer { mount.detach() }
-                let flaws = try load.flaws(in: mount)
+                let flaws = try load.flaws(in: mount) + staleness(of: mount)
                 if !flaws.isEmpty {
                     flawed += 1
                     print("crash: kill \(turn): \(flaws.prefix(5).joined(separator: "; "))")
@@ -30,6 +30,12 @@ extension MountTests {
                 if turn == times { break }
                 let running = try load.start(in: mount, seed: turn)
                 usleep(UInt32.random(in: 20_000...400_000, using: &random))
+                // Now and then for so long that the daemon writes down what it has seen.
+                if turn % 7 == 3 {
+                    // A checkpoint of many files flushes the whole store.
+                    _ = try? attemptShell("mkdir -p many; for i in $(seq 80); do echo > many/$i; done", in: mount.path)
+                    usleep(11_000_000)
+                }
                 // Before the kill: once the daemon is dead, the kernel answers EIO to the requests that were under way.
                 running.listen()
                 if let refusal = running.refusal {
@@ -47,6 +53,15 @@ extension MountTests {
                     + " acknowledged, \(flawed) mounts violate, \(refused) loads were refused")
             #expect(acts > times && transactions > times, "there was no load")
             #expect(flawed + refused == 0)
+        }
+
+        /// What the mount takes for older than what was seen: no kill makes anything older.
+        private func staleness(of mount: MountedVault) throws -> [String] {
+            struct Status: Decodable { var freshness: FreshnessScene.Found }
+            let outcome = try mount.latchkey("status", "--json", mount.path).succeeded()
+            let found = try JSONDecoder().decode(Status.self, from: Data(outcome.output)).freshness
+            guard found.older > 0 || found.moment != nil || found.hasLostJournal else { return [] }
+            return ["\(found), \(mount.messages.suffix(500))"]
         }
     }
 }
