@@ -87,7 +87,7 @@ let package = Package(
         // What the write path knows of a file and what it does next, without doing it.
         module("Writeback", ["Format", "Posix"]),
         module("Vault", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Writeback"]),
-        module("VaultCheck", ["Crypto", "Format", "Keybag", "Posix", "Store", "Vault", "Writeback"]),
+        module("VaultCheck", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Vault", "Writeback"]),
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["CLinux", "Failure", "Format", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
         module(
@@ -102,7 +102,9 @@ let package = Package(
         module(
             "Daemon",
             [
-                "Administration", "Mount", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy",
+                "Administration", "Mount", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Freshness",
+                "Keybag",
+                "Policy",
                 "Strength",
                 "Posix",
                 "Store", "Vault", logging,
@@ -115,7 +117,8 @@ let package = Package(
             dependencies: [
                 "Administration", "Agent", "Bus", "Daemon", "Control", "DeviceKeys", "LockSources", "Failure", "FIDO2",
                 "TPM", "Vault", "VaultCheck",
-                "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength", "CBuild", "CLinux", "Fuse",
+                "Freshness", "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength", "CBuild", "CLinux",
+                "Fuse",
                 "VaultNames",
                 arguments,
             ],

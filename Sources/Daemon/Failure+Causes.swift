@@ -21,7 +21,7 @@ extension Failure {
         switch error {
         case .vault(.damaged(let reason)): self = .damaged(reason: reason)
         case .vault(.unsupported(let reason)): self = .unsupported(reason: reason)
-        case .vault(.unseen(let reason)): self = .failed(reason: reason)
+        case .vault(.unseen(let reason)), .vault(.stale(let reason)): self = .failed(reason: reason)
         case .vault(.locked): self = .rootLocked
         case .vault(.system(let errno)): self = .io(errno, doing: "read the vault's root")
         case .mount(let error):

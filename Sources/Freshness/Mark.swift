@@ -77,6 +77,9 @@ public struct MarkKey: Hashable, Sendable {
             UInt32(truncatingIfNeeded: file.secondHalf ^ binding.secondHalf))
     }
 
+    /// The journal's: no file has the ID of zeros.
+    public static let journal = MarkKey(0, 0)
+
     init(_ first: UInt64, _ second: UInt32) {
         self.first = first
         self.second = second

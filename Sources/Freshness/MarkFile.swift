@@ -48,7 +48,7 @@ struct MarkFile: Sendable {
         count = 0
         var bytes = [UInt8](repeating: 0, count: MarkFileHead.byteCount)
         switch try file.read(into: &bytes, at: 0) {
-        case 0:
+        case 0 where try file.status().linkCount == 1:
             try giveToOwner()
             try unsafe file.write(head.encoded.span.bytes, at: 0)
         case bytes.count:
@@ -84,7 +84,7 @@ struct MarkFile: Sendable {
     private static func open(_ path: Path, _ patience: Duration) throws(Errno) -> Descriptor {
         let file = try Descriptor.open(path: path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
         let status = try file.status()
-        guard status.kind == .regular, status.linkCount == 1 else { throw .EINVAL }
+        guard status.kind == .regular else { throw .EINVAL }
         try lock(file, patience)
         // Another process may have replaced it before it gave the lock back.
         guard try Descriptor.open(path: path, O_PATH | O_NOFOLLOW).status().inode == status.inode else {
@@ -144,6 +144,15 @@ struct MarkFile: Sendable {
 
     private static func place(_ batch: UInt64) -> [UInt8] {
         (0..<8).map { UInt8(truncatingIfNeeded: batch >> UInt64(8 * $0)) }
+    }
+
+    /// Whether the file is still there as it was written, under its name alone. Another name may be that of a backup,
+    /// or of a file that is none of ours.
+    var isIntact: Bool {
+        guard let status = try? file.status(),
+            let named = try? Descriptor.open(path: path, O_PATH | O_NOFOLLOW).status()
+        else { return false }
+        return status.linkCount == 1 && named.inode == status.inode && status.size >= next.offset
     }
 
     /// Appends marks. If it throws, those that were not written may be given again.

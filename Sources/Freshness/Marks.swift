@@ -76,6 +76,9 @@ public final class Marks: Sendable {
     /// How many names are remembered, and what that takes in memory.
     public var size: (count: Int, bytes: Int) { state.withLock { ($0.table.count, $0.table.byteCount) } }
 
+    /// All that is remembered now.
+    public var table: MarkTable { state.withLock { $0.table } }
+
     public subscript(key: MarkKey) -> Mark? { state.withLock { $0.table[key] } }
 
     /// The time of a mark that is made now.
@@ -114,18 +117,20 @@ public final class Marks: Sendable {
         state.withLock { $0.note(mark, of: key, isOwn: isOwn) }
     }
 
+    /// The same for a name that is remembered already, and was not lost.
+    public func raise(_ mark: Mark, of key: MarkKey) {
+        state.withLock { state in
+            guard let known = state.table[key], !known.isGone else { return }
+            state.note(mark, of: key, isOwn: true)
+        }
+    }
+
     /// Remembers that a file has lost a name: nothing of this generation, or older, belongs there.
     ///
     /// - Parameter generation: of its header; nil if nothing newer than what is remembered was there.
     public func noteGone(_ key: MarkKey, generation: UInt64?, time: UInt32) {
         state.withLock { state in
             guard let known = state.table[key] else { return }
-            // It came and went between two flushes: no copy of the store need have it.
-            if state.flushing[key] == nil, case .some(.none) = state.waiting[key] {
-                state.table.remove(key)
-                state.waiting[key] = nil
-                return
-            }
             var mark = known
             mark.generation = max(known.generation, min(generation ?? 0, Self.highestGeneration))
             mark.time = time
@@ -213,7 +218,7 @@ public final class Marks: Sendable {
     private func write(
         _ unsaved: [MarkKey: Mark], to file: inout MarkFile, remembering count: Int
     ) throws(Errno) {
-        guard file.count + unsaved.count > 2 * count + MarkFile.batch else {
+        guard file.count + unsaved.count > 2 * count + MarkFile.batch || !file.isIntact else {
             return try file.append(unsaved.map { ($0.key, $0.value) })
         }
         let (table, volatile) = state.withLock { state in

@@ -7,13 +7,17 @@ public import Vault
 
 extension VaultFileSystem {
     /// Logs files that were found. Called by a thread of its own, which holds no lock.
-    func tell(_ found: [StaleFile]) {
-        // Of a vault that was restored, each file is older.
-        guard vault.freshness?.moment == nil else { return }
+    ///
+    /// - Parameter more: how many others were found.
+    func tell(_ found: [StaleFile], more: Int) {
         for stale in found {
             let folder = nodes.all.first { $0.identity == .directory(stale.folder) }
-            log(.stale(path: path(of: folder, stale.name), stale))
+            let path = path(of: folder, stale.name)
+            staleNotice.add(path)
+            log(.stale(path: path, stale))
         }
+        if more > 0 { log(.trouble("\(more) other files are older than what this machine has seen")) }
+        staleNotice.tell()
     }
 
     /// Logs what was found at the beginning.
@@ -48,8 +52,11 @@ public struct FreshnessSummary: Sendable {
     public let moment: Int64?
     /// What was in the journal is missed.
     public let hasLostJournal: Bool
+    /// The paths of the first of those files, from the mount's root.
+    public let paths: [Printable]
 
-    init(_ watch: FreshnessWatch) {
+    init(_ watch: FreshnessWatch, _ paths: [Printable]) {
+        self.paths = paths
         answer = watch.answer
         stale = watch.count
         moment = watch.moment
@@ -57,17 +64,27 @@ public struct FreshnessSummary: Sendable {
     }
 }
 
-/// Who hears of files that are older than what this machine has seen.
+/// The files that were found to be older than what this machine has seen, and who hears of it. Thread-safe.
 final class StaleNotice: Sendable {
-    /// In a structure: if a mutex holds a bare closure, each access wraps it once more.
-    private struct Hearer {
-        let notice: @Sendable () -> Void
+    private static let mostPaths = 20
+
+    private struct State {
+        var notice: (@Sendable () -> Void)?
+        var paths: [Printable] = []
     }
 
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let hearer = Mutex<Hearer?>(nil)
+    private let state = Mutex(State())
 
-    func set(_ notice: @escaping @Sendable () -> Void) { hearer.withLock { $0 = Hearer(notice: notice) } }
+    func set(_ notice: @escaping @Sendable () -> Void) { state.withLock { $0.notice = notice } }
 
-    func tell() { hearer.withLock { $0 }?.notice() }
+    func tell() { state.withLock { $0.notice }?() }
+
+    func add(_ path: Printable) {
+        state.withLock { if $0.paths.count < Self.mostPaths, !$0.paths.contains(path) { $0.paths.append(path) } }
+    }
+
+    func forget() { state.withLock { $0.paths = [] } }
+
+    var paths: [Printable] { state.withLock { $0.paths } }
 }

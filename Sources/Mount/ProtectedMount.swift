@@ -17,7 +17,6 @@ public final class ProtectedMount: Sendable {
     private let progress = EvictionProgress()
     private let checkpointer: Checkpointer
     private let freshness: FreshnessKeeper?
-    private let staleNotice = StaleNotice()
     private let store: BoundedStore?
     private let hurry: @Sendable (Bool) -> Void
     let rotator: KeyRotator
@@ -65,9 +64,8 @@ public final class ProtectedMount: Sendable {
             checkpointer = try Checkpointer(vault) { error in
                 log(.trouble("cannot bring the vault's files up to date: \(error)"))
             }
-            freshness = try FreshnessKeeper(vault) { [fileSystem, staleNotice] in
-                fileSystem.tell($0)
-                staleNotice.tell()
+            freshness = try FreshnessKeeper(vault) { [fileSystem] in
+                fileSystem.tell($0, more: $1)
             } failed: { error in
                 log(.trouble("cannot write down which versions of files were seen: \(error)"))
             }
@@ -213,17 +211,22 @@ public final class ProtectedMount: Sendable {
     public var refusals: RefusalSummary? { fileSystem.refusals.summary }
 
     /// Nil if this machine remembers nothing of the vault's files. Waits for no disk.
-    public var freshnessSummary: FreshnessSummary? { fileSystem.vault.freshness.map { FreshnessSummary($0) } }
+    public var freshnessSummary: FreshnessSummary? {
+        fileSystem.vault.freshness.map { FreshnessSummary($0, fileSystem.staleNotice.paths) }
+    }
 
     /// Calls `notice` from now on when files were found that are older than what this machine has seen.
-    public func noticeStale(_ notice: @escaping @Sendable () -> Void) { staleNotice.set(notice) }
+    public func noticeStale(_ notice: @escaping @Sendable () -> Void) {
+        fileSystem.staleNotice.set(notice)
+    }
 
     /// What is in the vault now is as it should be, whatever this machine has seen: one file behind a descriptor of
     /// this mount, or everything.
     public func accept(_ file: Descriptor?) throws(VaultError) {
-        guard let watch = fileSystem.vault.freshness else { return }
+        guard fileSystem.vault.freshness != nil else { throw .unsupported("this mount remembers no versions of files") }
         guard let file else {
-            do throws(Errno) { return try watch.acceptAll() } catch { throw .system(error) }
+            fileSystem.staleNotice.forget()
+            return try fileSystem.vault.acceptAll()
         }
         let status: FileStatus
         do { status = try file.status() } catch { throw .system(error) }

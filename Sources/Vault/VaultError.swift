@@ -16,12 +16,15 @@ public enum VaultError: Error, Hashable, Sendable {
     /// The store does not show a change that it has answered with success. The text says so, for the log.
     case unseen(String)
 
+    /// The file is older than what this machine has seen, and such files are refused; the text says how.
+    case stale(String)
+
     /// The error that a program gets from the mount.
     public var errno: Errno {
         switch self {
         case .system(let errno): errno
         case .locked: .ENOKEY
-        case .damaged, .unsupported, .unseen: .EIO
+        case .damaged, .unsupported, .unseen, .stale: .EIO
         }
     }
 

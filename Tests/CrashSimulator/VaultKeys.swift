@@ -111,7 +111,7 @@ extension FreshnessWatch {
     var violations: [Violation] {
         let journal = journal == .seen ? [] : [Violation(.stale, "the journal: \(journal)")]
         return journal
-            + takeNews().map { stale in
+            + takeNews().files.map { stale in
                 Violation(
                     .stale, "\(stale.name): \(stale.verdict), found \(stale.found), seen \(stale.remembered)")
             }

@@ -135,9 +135,16 @@ import Testing
         try machine.session { session in for name in ["note", "other"] as [Name] { try session.write(2, to: name) } }
         for name in ["note", "other"] { try machine.putBack(name, from: before) }
         try machine.session(.refuse) { session in
-            let refusal = VaultError.damaged("an older version than this machine has seen")
+            let refusal = VaultError.stale("older than this machine has seen")
             #expect(throws: refusal) { try session.read("note") }
             #expect(throws: refusal) { try session.rename("note", to: "third") }
+            #expect(throws: refusal) {
+                try session.vault.openFile("note", in: session.root).setClass(.complete)
+            }
+            #expect(throws: refusal) {
+                try session.vault.openFile("note", in: session.root).setTimes(accessed: .keep, modified: .now)
+            }
+            #expect(throws: refusal) { try session.vault.openFile("note", in: session.root).truncate(to: 0) }
             _ = try session.vault.lookup("note", in: session.root)
             try session.vault.accept("note", in: session.root)
             try session.expect(1, in: "note")
@@ -252,6 +259,40 @@ import Testing
                 for entry in try session.vault.entries(of: session.root) { _ = try session.read(entry.name) }
                 #expect(session.verdicts.isEmpty, "step \(step)")
             }
+        }
+    }
+
+    /// All names of a file are as new as its header, also those that no program has looked at since.
+    @Test func linksThatWereNotLookedAt() throws {
+        try machine.session { session in
+            try session.write(1, to: "a")
+            let file = try session.open("a")
+            try session.vault.link("a", in: session.root, file: file, to: "b", in: session.root)
+        }
+        let before = try machine.copy()
+        try machine.session { session in try session.write(2, to: "a") }
+        try machine.putBack("b", from: before, removing: true)
+        try machine.session { session in
+            try session.expect(1, in: "b")
+            #expect(session.verdicts == ["b": .older])
+        }
+    }
+
+    /// What came and went within one session is noticed, too.
+    @Test func briefNames() throws {
+        var before = ""
+        try machine.session { session in
+            for name in ["removed", "renamed", "replaced"] as [Name] { try session.write(1, to: name) }
+            before = try machine.copy()
+            try session.remove("removed")
+            try session.rename("renamed", to: "elsewhere")
+            try session.write(2, to: "new")
+            try session.rename("new", to: "replaced")
+        }
+        for name in ["removed", "renamed", "replaced"] { try machine.putBack(name, from: before, removing: false) }
+        try machine.session { session in
+            for name in ["removed", "renamed", "replaced"] as [Name] { try session.expect(1, in: name) }
+            #expect(session.verdicts == ["removed": .back, "renamed": .back, "replaced": .back])
         }
     }
 

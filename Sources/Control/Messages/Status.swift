@@ -155,7 +155,7 @@ public struct Status: Codable, Hashable, Sendable {
     public var transport: Transport?
     /// Nil if requests come by io_uring, and before the first one.
     public var transportReason: NoRing?
-    /// What is older than what this machine has seen; nil if it remembers nothing.
+    /// What is older than what this machine has seen; nil with `--freshness off`, and from an older daemon.
     public var freshness: Freshness?
 
     private enum CodingKeys: String, CodingKey {
@@ -237,8 +237,17 @@ public struct Freshness: Codable, Hashable, Sendable {
     public var moment: Double?
     /// The journal is older, or gone, and what was synced last before a crash may be missed.
     public var hasLostJournal: Bool
+    /// The paths of the first of those files, from the mount's root, with unusual characters escaped.
+    public var files: [String]
+    /// Why nothing is remembered of the vault's files; nil if they are.
+    public var trouble: String?
 
-    public init(isStrict: Bool, older: Int, moment: Double? = nil, hasLostJournal: Bool) {
+    public init(
+        isStrict: Bool, older: Int, moment: Double? = nil, hasLostJournal: Bool, files: [String] = [],
+        trouble: String? = nil
+    ) {
+        self.files = files
+        self.trouble = trouble
         self.isStrict = isStrict
         self.older = older
         self.moment = moment

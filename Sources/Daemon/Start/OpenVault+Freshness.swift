@@ -11,10 +11,11 @@ extension OpenVault {
     /// What this machine remembers of the vault's files; nil if it remembers nothing.
     ///
     /// - Throws: why it cannot, if older files are to be refused.
-    func freshness(_ configuration: Configuration, _ log: Logger) throws(Failure) -> FreshnessWatch? {
+    func freshness(_ configuration: Configuration, _ log: Logger) throws(Failure) -> (FreshnessWatch?, trouble: String?)
+    {
         let answer: FreshnessWatch.Answer
         switch configuration.freshness {
-        case .off: return nil
+        case .off: return (nil, nil)
         case .warn: answer = .warn
         case .strict: answer = .refuse
         }
@@ -22,7 +23,7 @@ extension OpenVault {
         do throws(Errno) {
             if configuration.readOnly {
                 let marks = try Marks(reading: path, volume: keybag.volume, cipher: keybag.keys.marks)
-                return FreshnessWatch(marks, answer, remembers: false)
+                return (FreshnessWatch(marks, answer, remembers: false), nil)
             }
             let key = geteuid() == 0 ? try Descriptor.open(path: deviceKeyPath, O_PATH).status() : nil
             let marks = try Marks(
@@ -32,15 +33,21 @@ extension OpenVault {
                 try marks.forgetAll()
                 log.notice("the vault is accepted as it is")
             }
-            return FreshnessWatch(marks, answer, remembers: true)
+            return (FreshnessWatch(marks, answer, remembers: true), nil)
         } catch {
-            if configuration.readOnly && error == .ENOENT { return nil }
-            guard answer == .warn else { throw .io(error, doing: "opening \(path)") }
-            let why = error == .EWOULDBLOCK ? "another mount has them" : "\(error)"
-            log.warning(
-                "cannot remember which versions of files were seen: \(why)",
-                metadata: ["file": .stringConvertible(path.printable)])
-            return nil
+            if configuration.readOnly && error == .ENOENT { return (nil, nil) }
+            let why =
+                switch error {
+                case .EWOULDBLOCK: "another mount has \(path)"
+                case .EINVAL, .EISDIR: "\(path) is no regular file"
+                case .ELOOP: "\(path) is a symbolic link"
+                default: "\(path): \(error)"
+                }
+            guard answer == .warn else {
+                throw .failed(reason: "cannot remember which versions of files were seen: \(why)")
+            }
+            log.warning("cannot remember which versions of files were seen: \(why)")
+            return (nil, why)
         }
     }
 }

@@ -115,10 +115,11 @@ struct OpenVault: Sendable {
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
             hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes,
             keepsInodeNumbers: storeFacts.keepsInodeNumbers, pinsOpenInodes: bounded == nil)
+        let (freshness, trouble) = try freshness(configuration, log)
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,
-            tookOver: hold.tookOver, freshness: try freshness(configuration, log))
+            tookOver: hold.tookOver, freshness: freshness)
         if let rootClass = configuration.rootClass { try setRootClass(rootClass, of: vault, policy) }
         let bare = try configuration.guardsMountPoint ? Self.barePoint(configuration.mountPoint) : nil
         // If the folder cannot be prepared, the mount fails and says why.
@@ -138,7 +139,8 @@ struct OpenVault: Sendable {
             if let bare { try? bare.restore() }
             throw Failure(error)
         }
-        let served = VaultMount(mount, at: configuration.mountPoint, threads: configuration.threads, log: log)
+        let served = VaultMount(
+            mount, at: configuration.mountPoint, threads: configuration.threads, remembersNothing: trouble, log: log)
         guard let bare else { return served }
         do throws(Errno) {
             try bare.close()

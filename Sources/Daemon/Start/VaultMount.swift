@@ -15,8 +15,14 @@ final class VaultMount: MountedFileSystem {
     private let mountPoint: Path
     private let threads: Int
     private let log: Logger
+    private let trouble: String?
 
-    init(_ mount: ProtectedMount, at mountPoint: Path, threads: Int, log: Logger) {
+    /// - Parameter remembersNothing: why nothing can be remembered of the vault's files.
+    init(
+        _ mount: ProtectedMount, at mountPoint: Path, threads: Int, remembersNothing trouble: String? = nil,
+        log: Logger
+    ) {
+        self.trouble = trouble
         self.mount = mount
         self.mountPoint = mountPoint
         self.threads = threads
@@ -86,12 +92,15 @@ final class VaultMount: MountedFileSystem {
             case .locked: throw .classLocked
             case .damaged(let reason): throw .damaged(reason: reason)
             case .unsupported(let reason): throw .unsupported(reason: reason)
-            case .unseen(let reason): throw .failed(reason: reason)
+            case .unseen(let reason), .stale(let reason): throw .failed(reason: reason)
             }
         }
     }
 
-    var freshness: Freshness? { mount.freshnessSummary.map { Freshness($0) } }
+    var freshness: Freshness? {
+        mount.freshnessSummary.map { Freshness($0) }
+            ?? trouble.map { Freshness(isStrict: false, older: 0, hasLostJournal: false, trouble: $0) }
+    }
 
     /// Calls `notice` when files were found that are older than what this machine has seen.
     func noticeStale(_ notice: @escaping @Sendable () -> Void) { mount.noticeStale(notice) }
@@ -105,7 +114,7 @@ final class VaultMount: MountedFileSystem {
             case .locked: throw .classLocked
             case .damaged(let reason): throw .damaged(reason: reason)
             case .unsupported(let reason): throw .unsupported(reason: reason)
-            case .unseen(let reason): throw .failed(reason: reason)
+            case .unseen(let reason), .stale(let reason): throw .failed(reason: reason)
             }
         }
     }
@@ -210,7 +219,7 @@ extension Freshness {
     fileprivate init(_ summary: FreshnessSummary) {
         self.init(
             isStrict: summary.answer == .refuse, older: summary.stale, moment: summary.moment.map { Double($0) },
-            hasLostJournal: summary.hasLostJournal)
+            hasLostJournal: summary.hasLostJournal, files: summary.paths.map(\.text))
     }
 }
 
@@ -239,31 +248,24 @@ extension MountEvent {
             log.warning(
                 "\(stale.reason)",
                 metadata: [
-                    "path": .stringConvertible(path), "seen": "\(Self.date(Int64(stale.remembered.time)))",
-                    "written": "\(Self.date(stale.written))",
+                    "path": .stringConvertible(path),
+                    "stored": .stringConvertible("\(stale.stored)" as Printable),
+                    "seen": "\(Timespec(seconds: Int64(stale.remembered.time), nanoseconds: 0).date)",
+                    "written": "\(Timespec(seconds: stale.written, nanoseconds: 0).date)",
                 ])
         case .staleVault(let moment):
             if let moment {
                 log.warning(
                     "the vault looks as it did in the past: older than what this machine has seen",
-                    metadata: ["moment": "\(Self.date(moment))"])
+                    metadata: ["moment": "\(Timespec(seconds: moment, nanoseconds: 0).date)"])
             } else {
                 log.warning(
-                    "the journal is older than what this machine has seen, or gone: what was synced last may be missed")
+                    "the journal is older than what this machine has seen, or gone: what was synced last may be missing"
+                )
             }
         case .forbidden(let path, let reason):
             log.warning(
                 "a class was not set", metadata: ["path": .stringConvertible(path), "reason": "\(reason)"])
         }
-    }
-
-    /// A time for the log: UTC, as RFC 3339 has it.
-    private static func date(_ seconds: Int64) -> String {
-        var time = time_t(seconds)
-        var parts = unsafe tm()
-        unsafe gmtime_r(&time, &parts)
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return unsafe "\(Int(parts.tm_year) + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-            + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
     }
 }

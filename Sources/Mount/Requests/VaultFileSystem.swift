@@ -40,6 +40,7 @@ final class VaultFileSystem: Sendable {
     let forbidden: @Sendable (ProtectionClass) -> String?
     let log: @Sendable (MountEvent) -> Void
     let refusals = RefusalRecord()
+    let staleNotice = StaleNotice()
 
     /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
     /// only, but a sync program may bring new files into the backing folder.
@@ -102,7 +103,7 @@ final class VaultFileSystem: Sendable {
         let reason: String
         switch error {
         case .damaged(let text), .unseen(let text): reason = text
-        case .system, .locked, .unsupported: return
+        case .system, .locked, .unsupported, .stale: return
         }
         refusals.note(
             reason,

@@ -12,6 +12,7 @@ extension File {
     /// `locked` when the class key of the old or of the new class is not in memory, even if the file key itself is:
     /// what a class promises about changes of class holds for open files as well.
     public func setClass(_ protectionClass: ProtectionClass) throws(VaultError) {
+        try refuseStale()
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             let old = state.header.protectionClass
             guard vault.ring.has(old) else { throw .locked }
@@ -47,6 +48,7 @@ extension File {
 
     /// Clears the mark of an explicit class. The class itself stays: removing an attribute weakens nothing.
     public func clearExplicitMark() throws(VaultError) {
+        try refuseStale()
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             guard state.header.protection.isExplicit else { return true }
             try flushBindings()

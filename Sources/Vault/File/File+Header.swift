@@ -43,8 +43,8 @@ extension File {
     /// Writes the header as `state` has it to the backing file: one sector, which a crash leaves old or new. Needs
     /// `lock` exclusively.
     ///
-    /// - Parameter isOrphan: the backing file has no name any more.
-    func writeHeaderInPlace(isOrphan: Bool = false) throws(VaultError) {
+    /// - Parameter linkCount: how many names the backing file has, if that is known.
+    func writeHeaderInPlace(linkCount: UInt64? = nil) throws(VaultError) {
         let file = try writable()
         state.willPlaceHeader()
         let bytes = signedHeader()
@@ -53,7 +53,7 @@ extension File {
         } catch { throw .system(error) }
         vault.flushes.headerWrites.add(1, ordering: .releasing)
         state.didPlaceHeader()
-        if !isOrphan { notePlacedHeader() }
+        if linkCount != 0 { notePlacedHeader(linkCount: linkCount) }
     }
 
     /// Writes the header as `state` has it. Of what stat(2) shows, only the time of change moves. Needs `lock`

@@ -63,7 +63,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
 
     /// The file key, unwrapped if it is not in memory. `locked` when its class key is not in memory. Needs `lock`.
     package func currentKey() throws(VaultError) -> FileKey {
-        try key.withLock { (key) throws(VaultError) in
+        try refuseStale()
+        return try key.withLock { (key) throws(VaultError) in
             if let key { return key }
             let header = state.header
             do throws(KeyRingError) {

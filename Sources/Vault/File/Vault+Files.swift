@@ -16,14 +16,6 @@ extension Vault {
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
-        try openFile(name, in: parent, expecting: expected, isAccepted: false)
-    }
-
-    /// - Parameter isAccepted: it is not refused because it is older than what this machine has seen.
-    func openFile(
-        _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil,
-        isAccepted: Bool
-    ) throws(VaultError) -> File {
         let headerWrites = self.flushes.headerWrites.load(ordering: .acquiring)
         let stored = try storedName(name, in: parent)
         if let expected, let file = fileInMemory(inode: expected.inode, at: binding(of: name, in: parent)),
@@ -56,7 +48,6 @@ extension Vault {
             FoundPlace(
                 name: name, stored: stored.name, parent: parent, binding: binding, inode: status.inode,
                 descriptor: descriptor))
-        if let stale, !isAccepted, freshness?.answer == .refuse { throw .damaged(stale.reason) }
         let fresh = File(
             vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
             isNew: false, status: status)
@@ -66,10 +57,10 @@ extension Vault {
         }
         fresh.state.names.didFind(placed, at: binding, isOnlyLink: status.linkCount == 1)
         let file = try register(fresh, at: binding, since: headerWrites)
-        if let stale { file.raiseGeneration(above: stale.remembered.generation) }
+        if let stale { file.found(stale, refusing: freshness?.answer == .refuse) }
         if let overlay { file.show(overlay, at: binding, status) }
         // A crash came in the middle of a rename: the file belongs where it was found.
-        if !isReadOnly, file.lock.withShared({ file.state.names.isInterrupted }) {
+        if !isReadOnly, stale == nil, file.lock.withShared({ file.state.names.isInterrupted }) {
             if status.linkCount == 1 { try shareSidecar(of: file) }
             try file.stay(at: status.linkCount == 1 ? binding : nil)
         }

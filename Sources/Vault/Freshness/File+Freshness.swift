@@ -8,13 +8,18 @@ import Writeback
 
 extension File {
     /// Remembers the header that was just written to the backing file. Needs `lock` exclusively.
-    func notePlacedHeader() {
+    ///
+    /// - Parameter linkCount: how many names the backing file has, if that is known. If it has one for each binding, no
+    ///   copy has any of them.
+    func notePlacedHeader(linkCount: UInt64? = nil) {
         guard let freshness = vault.freshness else { return }
         var header = state.header
         header.provisionalLength = state.length
         let mark = Mark(header, time: Marks.now)
         placedMark = mark
         for key in markKeys { freshness.marks.note(mark, of: key, isOwn: true) }
+        guard header.bindings.count > 1, linkCount == UInt64(header.bindings.count), !markKeys.isEmpty else { return }
+        for binding in header.bindings { freshness.marks.raise(mark, of: MarkKey(identifier, at: binding)) }
     }
 
     /// The header was read from the backing file. Needs `lock` exclusively.
@@ -41,6 +46,7 @@ extension File {
         let key = MarkKey(identifier, at: old)
         markKeys.removeAll { $0 == key }
         freshness.marks.noteGone(key, generation: placedMark.generation, time: Marks.now)
+        freshness.accepted(key)
     }
 
     /// The file has lost a name. Needs `lock` exclusively.
@@ -56,6 +62,19 @@ extension File {
         state.durable.surpass(min(known.generation, Marks.highestGeneration))
     }
 
+    /// The file is older than what this machine has seen.
+    func found(_ stale: StaleFile, refusing: Bool) {
+        raiseGeneration(above: stale.remembered.generation)
+        if refusing { marks.isRefused.store(true, ordering: .relaxed) }
+    }
+
+    /// Throws if the file is refused because it is older than what this machine has seen: its contents are not read,
+    /// and nothing is changed that would make it the newest version.
+    func refuseStale() throws(VaultError) {
+        guard marks.isRefused.load(ordering: .relaxed) else { return }
+        throw .stale("older than this machine has seen")
+    }
+
     /// The next header has a higher generation than this.
     func raiseGeneration(above generation: UInt64) {
         lock.withExclusive { state.durable.surpass(min(generation, Marks.highestGeneration)) }
@@ -63,6 +82,7 @@ extension File {
 
     /// Writes a header with a higher generation than this to the backing file.
     func surpass(_ generation: UInt64) throws(VaultError) {
+        marks.isRefused.store(false, ordering: .relaxed)
         raiseGeneration(above: generation)
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try checkpointAlone(CheckpointRequest())

@@ -13,16 +13,18 @@ public final class FreshnessKeeper: Sendable {
 
     private let vault: Vault
     private let watch: FreshnessWatch
-    private let found: @Sendable ([StaleFile]) -> Void
+    private let found: @Sendable ([StaleFile], Int) -> Void
     private let failed: @Sendable (Errno) -> Void
     private let end: Wakeup
     private let worker = Worker()
 
     /// - Parameters:
-    ///   - found: called with the files that are older than what this machine has seen, each once.
+    ///   - found: called with files that are older than what this machine has seen, each once, and with the number of
+    ///     others.
     ///   - failed: called when the file of marks cannot be written, once until it can be again.
     public init?(
-        _ vault: Vault, found: @escaping @Sendable ([StaleFile]) -> Void, failed: @escaping @Sendable (Errno) -> Void
+        _ vault: Vault, found: @escaping @Sendable ([StaleFile], Int) -> Void,
+        failed: @escaping @Sendable (Errno) -> Void
     ) throws(Errno) {
         guard let watch = vault.freshness else { return nil }
         self.vault = vault
@@ -82,6 +84,6 @@ public final class FreshnessKeeper: Sendable {
 
     private func tell() {
         let news = watch.takeNews()
-        if !news.isEmpty { found(news) }
+        if !news.files.isEmpty { found(news.files, news.more) }
     }
 }

@@ -18,13 +18,15 @@ public final class FreshnessWatch: Sendable {
     let remembers: Bool
 
     private static let mostTold = 1 << 16
-    private static let mostNews = 64
+    private static let mostNews = 256
 
     private struct State {
         var told: Set<MarkKey> = []
         /// When the first of those was seen that are newer than what was found, in seconds since 1970.
         var firstMissed = UInt32.max
         var news: [StaleFile] = []
+        /// How many were found that are not in `news`.
+        var more = 0
         var moment: Int64?
         var journal = FoundJournal.seen
     }
@@ -52,7 +54,7 @@ public final class FreshnessWatch: Sendable {
     func tell(_ stale: StaleFile) -> Bool {
         state.withLock { state in
             guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return false }
-            if state.news.count < Self.mostNews { state.news.append(stale) }
+            if state.news.count < Self.mostNews { state.news.append(stale) } else { state.more += 1 }
             state.firstMissed = min(state.firstMissed, stale.remembered.time)
             return true
         }
@@ -64,10 +66,12 @@ public final class FreshnessWatch: Sendable {
     public var count: Int { state.withLock { $0.told.count } }
 
     /// What was found since the last call; of very many, only some.
-    public func takeNews() -> [StaleFile] {
+    ///
+    /// - Returns: those, and how many more there were.
+    public func takeNews() -> (files: [StaleFile], more: Int) {
         state.withLock { state in
-            defer { state.news = [] }
-            return state.news
+            defer { (state.news, state.more) = ([], 0) }
+            return (state.news, state.more)
         }
     }
 

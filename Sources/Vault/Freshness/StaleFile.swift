@@ -11,6 +11,8 @@ public struct StaleFile: Hashable, Sendable {
     /// When the header that was found was written, in seconds since 1970.
     public let written: Int64
     public let name: Name
+    /// Of the backing file.
+    public let stored: Name
     public let folder: DirectoryIdentifier
     let key: MarkKey
 

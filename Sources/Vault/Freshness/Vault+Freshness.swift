@@ -40,7 +40,7 @@ extension Vault {
         }
         let stale = StaleFile(
             verdict: known.verdict(on: found), remembered: known, found: found, written: written, name: place.name,
-            folder: place.parent.identifier, key: key)
+            stored: place.stored, folder: place.parent.identifier, key: key)
         freshness.tell(stale)
         return stale
     }
@@ -65,7 +65,7 @@ extension Vault {
     public func accept(_ name: Name, in parent: Directory) throws(VaultError) {
         guard let freshness, try staleness(of: name, in: parent) != nil else { return }
         guard !isReadOnly else { throw .system(.EROFS) }
-        let file = try openFile(name, in: parent, isAccepted: true)
+        let file = try openFile(name, in: parent)
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
         try file.surpass(freshness.marks[key]?.generation ?? 0)
         file.noteName(key)
@@ -79,11 +79,13 @@ extension Vault {
         let status = try backingStatus(of: .entry(stored, in: parent.descriptor))
         guard status.kind == .regular else { return nil }
         let binding = binding(of: name, in: parent)
-        if let file = fileInMemory(inode: status.inode, at: binding) { return staleness(of: file, name, in: parent) }
+        if let file = fileInMemory(inode: status.inode, at: binding) {
+            return staleness(of: file, name, stored, in: parent)
+        }
         let descriptor = try openBacking(stored, in: parent)
         let header = try readHeader(of: descriptor, foundAt: binding)
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
-            return staleness(of: file, name, in: parent)
+            return staleness(of: file, name, stored, in: parent)
         }
         let latest = overlay(of: header, inode: status.inode)?.header ?? header
         return try staleness(
@@ -94,7 +96,7 @@ extension Vault {
     }
 
     /// The same of a file in memory.
-    private func staleness(of file: File, _ name: Name, in parent: Directory) -> StaleFile? {
+    private func staleness(of file: File, _ name: Name, _ stored: Name, in parent: Directory) -> StaleFile? {
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
         // Under the lock: the header that was written last is remembered before the lock is given back.
         return file.lock.withShared { () -> StaleFile? in
@@ -102,7 +104,8 @@ extension Vault {
             else { return nil }
             return StaleFile(
                 verdict: known.verdict(on: found), remembered: known, found: found,
-                written: file.state.header.written.seconds, name: name, folder: parent.identifier, key: key)
+                written: file.state.header.written.seconds, name: name, stored: stored, folder: parent.identifier,
+                key: key)
         }
     }
 
@@ -116,6 +119,16 @@ extension Vault {
 
     /// A file has lost a name.
     func noteLoss(of file: FileIdentifier, at binding: NameBinding) {
-        freshness?.marks.noteGone(MarkKey(file, at: binding), generation: nil, time: Marks.now)
+        guard let freshness else { return }
+        let key = MarkKey(file, at: binding)
+        freshness.marks.noteGone(key, generation: nil, time: Marks.now)
+        freshness.accepted(key)
+    }
+
+    /// What is in the vault now is as it should be.
+    public func acceptAll() throws(VaultError) {
+        guard let freshness else { return }
+        do throws(Errno) { try freshness.acceptAll() } catch { throw .system(error) }
+        for file in files.all { file.marks.isRefused.store(false, ordering: .relaxed) }
     }
 }

@@ -1,11 +1,6 @@
 import Format
 import Freshness
 
-extension MarkKey {
-    /// The journal's: no file has the ID of zeros.
-    fileprivate static let journal = MarkKey(.zero, at: .zero)
-}
-
 // Each session raises the journal's next epoch when it begins and when it ends, so the journal shows which session was
 // the last one.
 

@@ -8,7 +8,7 @@ package struct Overlay: Sendable {
     /// The generation of the header on disk to which the overlay belongs.
     let generation: UInt64
     /// Nil if the header on disk still holds and only blocks have changed.
-    let header: FileHeader?
+    package let header: FileHeader?
     let journaledBlocks: [UInt64: JournalExtent]
     let holes: RangeSet<UInt64>
     let modified: Timespec?

@@ -51,7 +51,7 @@ extension File {
         state.header.written = FileTime(.tick)
         do throws(VaultError) {
             try vault.keepingSetID(of: descriptor) { () throws(VaultError) in
-                try writeHeaderInPlace(isOrphan: own.linkCount == 0)
+                try writeHeaderInPlace(linkCount: UInt64(own.linkCount))
             }
         } catch {
             (state.header.modified, state.header.stamp, state.header.changed, state.header.written) = before
@@ -93,6 +93,7 @@ extension File {
             touch()
         }
         guard modified != .keep else { return }
+        try refuseStale()
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             let before = state.times
             state.times.didTouch(.now)

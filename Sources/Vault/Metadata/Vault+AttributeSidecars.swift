@@ -32,7 +32,7 @@ extension VaultError {
     fileprivate var isUnreadable: Bool {
         switch self {
         case .damaged, .unsupported: true
-        case .system, .locked, .unseen: false
+        case .system, .locked, .unseen, .stale: false
         }
     }
 

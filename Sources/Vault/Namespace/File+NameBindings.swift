@@ -25,6 +25,7 @@ extension File {
         to binding: NameBinding, in folder: DirectoryIdentifier,
         taking protection: (class: ProtectionClass, isExplicit: Bool)?, replacing replaced: Timespec?, isRename: Bool
     ) throws(VaultError) -> Move {
+        try refuseStale()
         var made: Move?
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try flushBindings()

@@ -178,7 +178,7 @@ extension VaultError {
         switch self {
         case .system(let errno): "\(errno)"
         case .locked: "its class is locked"
-        case .damaged(let reason), .unsupported(let reason), .unseen(let reason): reason
+        case .damaged(let reason), .unsupported(let reason), .unseen(let reason), .stale(let reason): reason
         }
     }
 }

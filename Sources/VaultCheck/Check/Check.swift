@@ -23,6 +23,8 @@ public final class Check: Sendable {
     let unclaimed = UnclaimedSidecars()
     /// How many directories a thread keeps open on its path; each has two descriptors.
     let mostOpen: Int
+    /// What this machine remembers of the files; nil if they are not compared with that.
+    let remembered: RememberedFiles?
     private let threads: Int
     private let found: @Sendable (Finding) -> Void
     private let cancelled = Atomic<Bool>(false)
@@ -52,6 +54,7 @@ public final class Check: Sendable {
     ) {
         self.vault = vault
         self.search = search
+        remembered = vault.freshness.map { RememberedFiles($0.marks.table) }
         readsContents = contents
         self.threads = max(threads, 1)
         estimates = estimatesProgress
@@ -72,6 +75,7 @@ public final class Check: Sendable {
         checkTargets()
         checkSidecars()
         checkNameless()
+        reportMissing()
     }
 
     /// Checks a directory and everything below it.
@@ -124,7 +128,8 @@ public final class Check: Sendable {
 
     /// Whether the walk has reached everything that may own a long target or attributes.
     var hasSeenAll: Bool {
-        !isCancelled && progress.damaged == 0 && progress.notes == 0 && !isPartly.load(ordering: .relaxed)
+        !isCancelled && progress.damaged == 0 && progress.notes == remembered?.older ?? 0
+            && !isPartly.load(ordering: .relaxed)
     }
 
     func sight(_ target: Name) { _ = sightedTargets.withLock { $0.insert(target) } }

@@ -36,6 +36,7 @@ extension CheckWorker {
                 return damage(.binding, "the file here belongs to another name or folder", at: spot)
             }
             check.sight(header.file)
+            check.compare(overlay?.header ?? header, at: binding, spot)
             checkAttributes(of: AttributeSubject(descriptor: descriptor, identifier: header.file.bytes), spot)
 
             let file = File(

@@ -40,7 +40,7 @@ extension Finding {
             self.init(damage, .unreadable, at: spot, reason: "\(what): \(errno)")
         case .unsupported(let reason):
             self.init(.note, .unsupported, at: spot, reason: "\(reason)")
-        case .system, .locked, .unseen:
+        case .system, .locked, .unseen, .stale:
             self.init(.note, .unchecked, at: spot, reason: "\(what): \(error.errno)")
         }
     }

@@ -38,6 +38,8 @@ public struct Finding: Sendable {
         case foreign
         case unsupported
         case unchecked
+        case older
+        case missing
     }
 
     public var severity: Severity

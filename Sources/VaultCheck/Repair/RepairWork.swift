@@ -42,7 +42,7 @@ final class RepairWork {
         case .header, .binding, .key, .contents, .symlink, .attribute, .name: true
         case .directory: finding.spot?.stored != nil
         case .temporary, .sidecar, .record, .keybagCopy, .continuation, .unsynced: true
-        case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked: false
+        case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked, .older, .missing: false
         }
     }
 
@@ -62,13 +62,14 @@ final class RepairWork {
             case .continuation: return try removeContinuation(spot)
             case .name: return try repairName(spot, finding)
             case .directory: return try repairFolder(spot, finding)
-            case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked: return nil
+            case .keybag, .journal, .unreadable, .foreign, .unsupported, .unchecked, .older, .missing: return nil
             }
         } catch {
             switch error {
             case .system(.ENOSPC), .system(.EDQUOT), .system(.EROFS): throw error
             case .system(let errno): return .failed("\(errno)")
-            case .damaged(let reason), .unsupported(let reason), .unseen(let reason): return .failed("\(reason)")
+            case .damaged(let reason), .unsupported(let reason), .unseen(let reason), .stale(let reason):
+                return .failed("\(reason)")
             case .locked: return .failed("the key of its class is not at hand: it takes --unlock")
             }
         }

@@ -57,9 +57,12 @@ struct Accept: ParsableCommand {
         if keybag { return try acceptKeybag() }
         if all { return try acceptAll() }
         var walk = AcceptanceWalk()
-        for path in paths { try walk.accept(path) }
+        for path in paths { walk.collect(path) }
         try walk.failures.end(of: walk.count)
-        Standard.output("\(Amount.of(walk.count - walk.failures.count, "file")) as they should be.")
+        let accepted = walk.count - walk.failures.count
+        Standard.output(
+            accepted == 0
+                ? "There is no file in it." : "\(Amount.of(accepted, "file")): this machine goes by what is there now.")
     }
 
     private func acceptAll() throws {
@@ -69,6 +72,13 @@ struct Accept: ParsableCommand {
             throw CommandError(
                 .notFound, "\(vault) is not mounted", try: "latchkey mount --restored \(vault.quoted) DIR")
         case .mount(let mount):
+            let word = try VaultWord(vault)
+            let given = try inWords(try AbsolutePath(resolving: word.vaultPath)).path
+            guard given == mount.status.mountPoint || given == mount.status.vault else {
+                throw CommandError(
+                    .usage, "\(vault) is only a part of what is mounted on \(mount.status.mountPoint)",
+                    try: "latchkey accept \(vault.quoted)", "latchkey accept --all \(mount.status.mountPoint.quoted)")
+            }
             do { try mount.client.accept(nil) } catch { throw CommandError(error, at: mount.status.mountPoint) }
             Standard.output("This machine goes by \(mount.status.vault) as it is now.")
         }
@@ -101,7 +111,14 @@ private struct AcceptanceWalk {
     private(set) var count = 0
     private(set) var failures = Failures()
 
-    mutating func accept(_ path: Path) throws(CommandError) {
+    mutating func collect(_ path: Path) {
+        do { try accept(path) } catch {
+            count += 1
+            failures.add(error)
+        }
+    }
+
+    private mutating func accept(_ path: Path) throws(CommandError) {
         let file: Descriptor
         let device: UInt64
         do throws(Errno) {

@@ -43,6 +43,13 @@ struct Fsck: ParsableCommand {
     @Flag(help: "With --repair: also copy partly lost files, with zeros for the lost bytes.")
     var salvage = false
 
+    @Flag(
+        help: """
+            Also compare the files with what this machine has seen of them, and count those that are missing. They are \
+            notes: after a restore, or a change on another machine, all may be well.
+            """)
+    var freshness = false
+
     @Flag(help: "Write JSON: one object, with all findings.")
     var json = false
 
@@ -83,7 +90,8 @@ struct Fsck: ParsableCommand {
                     let credential = try Credential?(Opener(kind, mayBeLast: mayBeLast), secret)
                     return .success(
                         try CheckedVault(
-                            in: folder, deviceKeyPath: keyPath, credential, isRepaired: repair))
+                            in: folder, deviceKeyPath: keyPath, credential, isRepaired: repair,
+                            comparing: freshness))
                 } catch .lastGuess(let limit) {
                     throw CommandError(lastTryOf: limit)
                 } catch {

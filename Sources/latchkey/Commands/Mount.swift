@@ -149,6 +149,7 @@ struct Mount: ParsableCommand {
                 "--recovery sets a new passcode, which a read-only mount cannot store. Mount it read-only, then: "
                     + "latchkey unlock --recovery DIR")
         }
+        try freshness.validate(isReadOnly: mountOptions.isReadOnly)
         if strength.weak, !recovery { throw ValidationError("--weak is of use only with --recovery.") }
         if escrowKey != nil, !recovery { throw ValidationError("--escrow-key needs --recovery.") }
         if proof.isGiven, escrowKey == nil { throw ValidationError("A vault's proof goes with --escrow-key.") }

@@ -179,21 +179,22 @@ struct StatusReport: Encodable {
 
     private func older(_ freshness: Freshness) -> [Printable]? {
         let point = status.mountPoint.quoted
-        if let moment = freshness.moment {
-            return [
-                "the vault looks as it did \(Clock.date(moment)), and this machine has seen it later",
-                "if you have restored it, try: latchkey accept --all \(point)",
-            ]
-        }
         var lines: [Printable] = []
+        if let moment = freshness.moment {
+            lines.append("the vault looks as it did \(Clock.date(moment)), and this machine has seen it later")
+            lines.append("if you have restored it, try: latchkey accept --all \(point)")
+        }
+        if let trouble = freshness.trouble { lines.append("nothing is compared: \(trouble)") }
         if freshness.hasLostJournal {
             lines.append(
                 "the journal is older than seen, or gone: what was synced last before the crash may be missing")
         }
         if freshness.older > 0 {
-            let done = freshness.isStrict ? ", refused" : ""
-            lines.append("\(Amount.of(freshness.older, "file")), than this machine has seen\(done): the log names them")
-            lines.append("if you have restored them, try: latchkey accept FILE...")
+            let files = Amount.of(freshness.older, "file")
+            lines.append("\(files) older than this machine has seen\(freshness.isStrict ? ", and refused" : "")")
+            lines += freshness.files.map { "  \($0)" }
+            if freshness.older > freshness.files.count { lines.append("  and others") }
+            if freshness.moment == nil { lines.append("if you have restored them, try: latchkey accept FILE...") }
         }
         return lines.isEmpty ? nil : lines
     }

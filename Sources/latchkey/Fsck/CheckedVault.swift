@@ -3,6 +3,7 @@ import Crypto
 import DeviceKeys
 import Failure
 import Format
+import Freshness
 import Keybag
 import Posix
 import Store
@@ -19,13 +20,16 @@ struct CheckedVault {
 
     /// - Parameters:
     ///   - credential: yields the keys of all classes; tried before anything is changed.
+    ///   - comparing: compare the files with what this machine remembers of them.
     ///   - isRepaired: whether the vault may be written to: a previous keybag then replaces a damaged one.
     init(
-        in folder: VaultFolder, deviceKeyPath: Path?, _ credential: borrowing Credential?, isRepaired: Bool
+        in folder: VaultFolder, deviceKeyPath: Path?, _ credential: borrowing Credential?, isRepaired: Bool,
+        comparing: Bool
     ) throws(Failure) {
         let volume = try OpenKeybag.inspect(folder.store).volume
+        let deviceKeyPath = deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume)
         func open(readOnly: Bool) throws(Failure) -> OpenKeybag {
-            let key = try DeviceKeyLocation.load(path: deviceKeyPath ?? DeviceKeyFile.defaultPath(for: volume))
+            let key = try DeviceKeyLocation.load(path: deviceKeyPath)
             return try OpenKeybag.open(in: folder.store, deviceKey: key, readOnly: readOnly)
         }
         let keybag = try open(readOnly: true)
@@ -38,13 +42,24 @@ struct CheckedVault {
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
         vault = Vault(
             store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits,
-            isReadOnly: !isRepaired)
+            isReadOnly: !isRepaired, freshness: comparing ? try Self.seen(of: keybag, deviceKeyPath) : nil)
         switch credential {
         case .none: break
         case .some(let credential) where credential.kind == .noPasscode && !keybag.hasNoPasscode: break
         case .some(let credential): vault.admit(try keybag.unlock(credential))
         }
         if isRepaired { _ = try open(readOnly: false) }
+    }
+
+    /// What this machine remembers of the files. A check adds nothing to it.
+    private static func seen(of keybag: OpenKeybag, _ deviceKeyPath: Path) throws(Failure) -> FreshnessWatch {
+        let path = DeviceKeyFile.marksPath(besides: deviceKeyPath)
+        do throws(Errno) {
+            let marks = try Marks(reading: path, volume: keybag.volume, cipher: keybag.keys.marks)
+            return FreshnessWatch(marks, .warn, remembers: false)
+        } catch .ENOENT {
+            throw .failed(reason: "this machine remembers nothing of the vault's files: there is no \(path)")
+        } catch { throw .io(error, doing: "reading \(path)") }
     }
 
     /// The letters of the classes whose contents can be read.

@@ -31,7 +31,8 @@ struct FsckOutcome {
         return switch error {
         case .damaged(let reason): CommandError(.damaged, "cannot \(doing) \(vault) to the end: \(reason)")
         case .unsupported(let reason): CommandError(.failed, "cannot \(doing) \(vault) with this version: \(reason)")
-        case .unseen(let reason): CommandError(.failed, "cannot \(doing) \(vault) to the end: \(reason)")
+        case .unseen(let reason), .stale(let reason):
+            CommandError(.failed, "cannot \(doing) \(vault) to the end: \(reason)")
         case .system(let errno): CommandError(.failed, "cannot \(doing) \(vault) to the end: \(errno)")
         case .locked: CommandError(.locked, "cannot \(doing) \(vault) to the end: it takes the passcode")
         }

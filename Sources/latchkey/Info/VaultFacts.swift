@@ -175,7 +175,7 @@ struct VaultFacts: Encodable {
             switch error {
             case .damaged(let reason): throw .damaged(reason: reason)
             case .unsupported(let reason): throw .unsupported(reason: reason)
-            case .unseen(let reason): throw .failed(reason: reason)
+            case .unseen(let reason), .stale(let reason): throw .failed(reason: reason)
             case .system(let errno): throw .io(errno, doing: "read the vault's root")
             case .locked: throw .rootLocked
             }

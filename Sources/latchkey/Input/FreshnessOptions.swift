@@ -32,6 +32,12 @@ struct FreshnessOptions: ParsableArguments {
         (freshness.map { ["--freshness", Path($0.rawValue)] } ?? []) + (restored ? ["--restored"] : [])
     }
 
+    func validate(isReadOnly: Bool) throws {
+        guard restored else { return }
+        if isReadOnly { throw ValidationError("--restored is of no use with -o ro: nothing is remembered then.") }
+        if freshness == .off { throw ValidationError("--restored is of no use with --freshness off.") }
+    }
+
     /// Asks once, after a mount, whether a vault that looks like a copy of earlier was restored on purpose.
     ///
     /// - Parameter isAsked: otherwise only tells.
@@ -52,13 +58,16 @@ struct FreshnessOptions: ParsableArguments {
             return Standard.error("  try: latchkey accept --all \(point.quoted)")
         }
         Standard.error("\(looks).")
-        let answer = try? terminal.text(prompt: "Have you restored it from a backup? Type yes or no: ")
-        if answer == "yes" {
-            do { try mount.client.accept(nil) } catch { throw CommandError(error, at: point) }
-            Standard.error("This machine goes by the vault as it is now.")
-        } else {
-            Standard.error(
-                "Then another program or person has put an old copy in its place. Nothing was accepted.")
+        while true {
+            switch try? terminal.text(prompt: "Have you restored it from a backup? Type yes or no: ") {
+            case "yes":
+                do { try mount.client.accept(nil) } catch { throw CommandError(error, at: point) }
+                return Standard.error("This machine goes by the vault as it is now.")
+            case "no", nil:
+                Standard.error("Then an old copy was put in its place. Nothing was accepted.")
+                return Standard.error("  try: latchkey status \(point.quoted)")
+            default: continue
+            }
         }
     }
 }

@@ -107,6 +107,32 @@ extension MountTests {
             }
         }
 
+        /// `fsck --freshness` finds what is older, and what is missing; by itself it is no damage.
+        @Test func fsckCompares() throws {
+            let scene = try FreshnessScene()
+            try scene.change(1)
+            let before = try scene.copy()
+            func check() throws -> [[String: Any]] {
+                let outcome = try scene.vault.latchkey([
+                    "fsck", "--freshness", "--json", "--passcode-file", scene.vault.passcodeFile, scene.vault.path,
+                ]).succeeded()
+                let report = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
+                return try #require(report?["findings"] as? [[String: Any]])
+            }
+            #expect(try check().isEmpty)
+            try scene.change(2)
+            try scene.endChanges()
+            let other = try withMount(scene.vault) { mount in try mount.backingPath("folder/other") }
+            try scene.putBack(.file, from: before)
+            let found = try check()
+            #expect(
+                found.count == 1 && found[0]["kind"] as? String == "older" && found[0]["path"] as? String == "/file")
+            try FileManager.default.removeItem(atPath: other)
+            let missing = try check()
+            #expect(missing.count == 2 && missing.contains { $0["kind"] as? String == "missing" }, "\(missing)")
+            try scene.vault.latchkey(["fsck", scene.vault.path]).succeeded()
+        }
+
         /// What is wrong with the memory costs the memory alone.
         @Test(arguments: ["lost", "garbage", "cut", "a folder", "a full disk"]) func aLostMemory(how: String) throws {
             let scene = try FreshnessScene()
