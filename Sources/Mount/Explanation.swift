@@ -22,6 +22,8 @@ public struct ProtectionFacts: Sendable {
     public var damage: Damage?
     /// Nil if nothing newer was seen.
     public var stale: StaleFile?
+    /// Whether it is refused for that.
+    public var isRefused = false
 }
 
 extension VaultFileSystem {
@@ -46,7 +48,7 @@ extension VaultFileSystem {
             let stale = try? node.latestName.flatMap { (location) throws(VaultError) in
                 try vault.staleness(of: location.name, in: try directory(of: location.parent))
             }
-            return ProtectionFacts(
+            var facts = ProtectionFacts(
                 kind: status.kind, protectionClass: protection?.class, isExplicit: protection?.isExplicit ?? false,
                 directoryClass: try node.latestName.map { (location) throws(VaultError) in
                     try directory(of: location.parent).record.defaultClass
@@ -54,6 +56,8 @@ extension VaultFileSystem {
                 hasKeyInMemory: hasKey, handles: handles,
                 canOpen: protection.map { gates.state(of: $0.class) == .open } ?? true,
                 backingPath: try backingPath(of: node), damage: damage, stale: stale)
+            facts.isRefused = facts.stale != nil && vault.freshness?.answer == .refuse
+            return facts
         }
     }
 

@@ -27,6 +27,13 @@ extension Explanation {
         if let damage = facts.damage, damage.isWhole {
             return [Action(name: "open", allowed: false, reason: damage.reasons.first)]
         }
+        if facts.isRefused {
+            let reason = "older than this machine has seen, and refused until it is accepted"
+            return [
+                Action(name: "stat, remove, change mode and owner", allowed: true),
+                Action(name: "open, rename, link, change its class", allowed: false, reason: reason),
+            ]
+        }
         guard let protectionClass = facts.protectionClass else { return [metadata] }
         let reason = facts.canOpen ? nil : protectionClass.absence(in: state)
         switch kind {

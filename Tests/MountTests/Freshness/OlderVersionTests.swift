@@ -59,6 +59,12 @@ extension MountTests {
                 )
                 #expect(read.status != 0 && read.errors.contains("Input/output error"))
                 #expect(written.status != 0)
+                let text = try mount.latchkey("explain", mount.file("file")).succeeded().text
+                #expect(text.contains("refused until it is accepted"), "\(text)")
+                // The daemon tells of it up to half a second later.
+                #expect(mount.logs("/file"))
+                let status = try mount.latchkey("status", mount.path).succeeded().text
+                #expect(status.contains("and refused") && status.contains("  /file"), "\(status)")
                 try mount.latchkey("accept", mount.file("file")).succeeded()
                 try shell("cat file; echo x >> file", in: mount.path)
             }
