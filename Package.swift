@@ -171,8 +171,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Policy", "Posix", "Store",
-                "TestSecrets", "TestStores", "TestSupport", "TestVaults", "Vault", "VaultNames",
+                "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Freshness", "Keybag", "Policy", "Posix",
+                "Store", "TestSecrets", "TestStores", "TestSupport", "TestVaults", "Vault", "VaultNames",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets", "TestSupport"]),

@@ -73,6 +73,16 @@ def claim() -> Iterator[bytes]:
     yield from list(map(bytes.fromhex, values(vectors("claims"), "claim")))[:16]
 
 
+def marks() -> Iterator[bytes]:
+    parts = vectors("marks")
+    records = [bytes.fromhex(text) for text in values(parts["records"], "record")]
+    yield from (b"\0" + bytes.fromhex(text) for text in (parts["whole"], parts["damaged"][0]["marks"]))
+    yield from (b"\1" + record for record in records)
+    yield b"\3" + b"".join(records)
+    yield b"\5" + b"".join(records * 4)
+    yield b"\1" + records[0][:33] + b"\2" + records[0][34:] + bytes([0xFF]) * 40
+
+
 def sidecar() -> Iterator[bytes]:
     yield from map(bytes.fromhex, values(vectors("sidecars")["cases"], "plain"))
     yield from (bytes.fromhex(text) for text in values(vectors("sidecars")["refused"], "plain") if len(text) < 1000)
@@ -241,7 +251,8 @@ def config() -> Iterator[bytes]:
 
 TARGETS = {
     "block": block, "claim": claim, "config": config, "control": control, "device-key": device_key,
-    "directory": directory, "file": file, "header": header, "journal": journal, "keybag": keybag, "names": names,
+    "directory": directory, "file": file, "header": header, "journal": journal, "keybag": keybag, "marks": marks,
+    "names": names,
     "policy": policy, "recovery-key": recovery_key, "replay": replay, "sidecar": sidecar,
 }
 

@@ -22,6 +22,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case header
     case journal
     case keybag
+    case marks
     case names
     case policy
     case recoveryKey = "recovery-key"
@@ -40,6 +41,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .header: HeaderParser()
         case .journal: JournalParser()
         case .keybag: try KeybagParser()
+        case .marks: try MarksParser()
         case .names: try NameParser()
         case .policy: PolicyParser()
         case .recoveryKey: RecoveryKeyParser()
