@@ -89,7 +89,7 @@ let package = Package(
         module("Vault", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Writeback"]),
         module("VaultCheck", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Vault", "Writeback"]),
         module("Fuse", ["CFuse", "Posix"]),
-        module("Mount", ["CLinux", "Failure", "Format", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
+        module("Mount", ["CLinux", "Failure", "Format", "Freshness", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
         module(
             "Control", ["CLinux", "Failure", "Posix"],
             resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),

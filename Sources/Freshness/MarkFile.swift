@@ -14,7 +14,9 @@ struct MarkFile: Sendable {
     static let batch = 4096
     private static let countByteCount = 8
 
-    private let path: Path
+    /// Opened once: another user may own the folder, and put another one in its place.
+    private let folder: Descriptor
+    private let name: Name
     private let volume: VolumeIdentifier
     private let cipher: DeterministicCipher
     private let owner: (user: UInt32, group: UInt32)?
@@ -32,25 +34,26 @@ struct MarkFile: Sendable {
     ///   - most: so many marks are read at most; a file that has more is as if it ended there.
     ///   - owner: who gets a file that is made; nil for this process.
     ///   - patience: how long to wait for another process that has the file.
-    /// - Throws: EWOULDBLOCK if another process has the file; EINVAL if it is not a regular file of one name.
+    /// - Throws: EWOULDBLOCK if another process has the file; EINVAL if it is not a regular file.
     init(
         path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int,
         owner: (user: UInt32, group: UInt32)? = nil, patience: Duration = .seconds(1),
         _ body: (MarkKey, Mark) -> Void
     ) throws(Errno) {
-        self.path = path
+        let split = path.split
+        guard let name = Name(bytes: split.last.bytes) else { throw .EINVAL }
+        folder = try Descriptor.open(path: split.folder, O_RDONLY | O_DIRECTORY)
+        self.name = name
         self.volume = volume
         self.cipher = cipher
         self.owner = owner
-        file = try Self.open(path, patience)
+        file = try Self.open(name, in: folder, patience)
         head = Self.freshHead(volume)
         next = (0, Int64(MarkFileHead.byteCount))
         count = 0
         var bytes = [UInt8](repeating: 0, count: MarkFileHead.byteCount)
         switch try file.read(into: &bytes, at: 0) {
-        case 0 where try file.status().linkCount == 1:
-            try giveToOwner()
-            try unsafe file.write(head.encoded.span.bytes, at: 0)
+        case 0 where try file.status().linkCount == 1: try begin()
         case bytes.count:
             guard let found = MarkFileHead(decoding: bytes), found.volume == volume else { fallthrough }
             head = found
@@ -61,13 +64,26 @@ struct MarkFile: Sendable {
         }
     }
 
-    private static func freshHead(_ volume: VolumeIdentifier) -> MarkFileHead {
-        MarkFileHead(volume: volume, identifier: Random.bytes(MarkFileHead.identifierByteCount))
+    /// A new file beside another one, in whose place it is to come.
+    private init(beside other: borrowing MarkFile, _ name: Name) throws(Errno) {
+        (folder, self.name) = (other.folder, other.name)
+        (volume, cipher, owner) = (other.volume, other.cipher, other.owner)
+        file = try folder.open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+        try file.lockExclusively()
+        head = Self.freshHead(volume)
+        next = (0, Int64(MarkFileHead.byteCount))
+        count = 0
+        try begin()
     }
 
-    /// Root may work with the files of another user, who must be able to use this one.
-    private func giveToOwner() throws(Errno) {
+    /// Writes the head of an empty file. Root may work with the files of another user, who must be able to use it.
+    private func begin() throws(Errno) {
         if let owner { try file.setOwner(user: owner.user, group: owner.group) }
+        try unsafe file.write(head.encoded.span.bytes, at: 0)
+    }
+
+    private static func freshHead(_ volume: VolumeIdentifier) -> MarkFileHead {
+        MarkFileHead(volume: volume, identifier: Random.bytes(MarkFileHead.identifierByteCount))
     }
 
     /// A daemon that is ending, or a program that this one is about to start, may have the lock for a moment.
@@ -81,15 +97,13 @@ struct MarkFile: Sendable {
         }
     }
 
-    private static func open(_ path: Path, _ patience: Duration) throws(Errno) -> Descriptor {
-        let file = try Descriptor.open(path: path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+    private static func open(_ name: Name, in folder: Descriptor, _ patience: Duration) throws(Errno) -> Descriptor {
+        let file = try folder.open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
         let status = try file.status()
         guard status.kind == .regular else { throw .EINVAL }
         try lock(file, patience)
         // Another process may have replaced it before it gave the lock back.
-        guard try Descriptor.open(path: path, O_PATH | O_NOFOLLOW).status().inode == status.inode else {
-            throw .EWOULDBLOCK
-        }
+        guard try folder.status(of: name).inode == status.inode else { throw .EWOULDBLOCK }
         return file
     }
 
@@ -149,9 +163,7 @@ struct MarkFile: Sendable {
     /// Whether the file is still there as it was written, under its name alone. Another name may be that of a backup,
     /// or of a file that is none of ours.
     var isIntact: Bool {
-        guard let status = try? file.status(),
-            let named = try? Descriptor.open(path: path, O_PATH | O_NOFOLLOW).status()
-        else { return false }
+        guard let status = try? file.status(), let named = try? folder.status(of: name) else { return false }
         return status.linkCount == 1 && named.inode == status.inode && status.size >= next.offset
     }
 
@@ -187,10 +199,12 @@ struct MarkFile: Sendable {
     ///
     /// - Parameter mark: what to write of a name; nil to leave it out.
     mutating func replace(by table: MarkTable, _ mark: (MarkKey) -> Mark?) throws(Errno) {
-        let split = path.split
-        let temporary: Path = "\(split.folder)/.\(split.last).new"
-        _ = temporary.unlink()
-        var made = try MarkFile(path: temporary, volume: volume, cipher: cipher, most: 0, owner: owner) { _, _ in }
+        guard let temporary = Name(bytes: Array(".".utf8) + name.bytes + Array(".new".utf8)) else {
+            throw .ENAMETOOLONG
+        }
+        // Of a killed program. Only who has the lock on the file itself comes here.
+        try? folder.unlink(temporary)
+        var made = try MarkFile(beside: self, temporary)
         do throws(Errno) {
             var batch: [(key: MarkKey, mark: Mark)] = []
             try table.forEach { (key, _) throws(Errno) in
@@ -202,12 +216,12 @@ struct MarkFile: Sendable {
             }
             try made.append(batch)
             try made.file.synchronize(dataOnly: false)
-            guard temporary.rename(to: path) == 0 else { throw Errno.current }
+            try folder.rename(temporary, to: name, in: folder)
         } catch {
-            _ = temporary.unlink()
+            try? folder.unlink(temporary)
             throw error
         }
-        try? Descriptor.open(path: split.folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
+        try? folder.synchronize(dataOnly: false)
         (file, head, next, count) = (made.file, made.head, made.next, made.count)
     }
 }

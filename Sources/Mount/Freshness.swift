@@ -1,4 +1,5 @@
 import Format
+import Freshness
 import Posix
 import Synchronization
 public import Vault
@@ -13,7 +14,7 @@ extension VaultFileSystem {
         for stale in found {
             let folder = nodes.all.first { $0.identity == .directory(stale.folder) }
             let path = path(of: folder, stale.name)
-            staleNotice.add(path)
+            staleNotice.add(path, stale.key)
             log(.stale(path: path, stale))
         }
         if more > 0 { log(.trouble("\(more) other files are older than what this machine has seen")) }
@@ -70,7 +71,7 @@ final class StaleNotice: Sendable {
 
     private struct State {
         var notice: (@Sendable () -> Void)?
-        var paths: [Printable] = []
+        var files: [(key: MarkKey, path: Printable)] = []
     }
 
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
@@ -80,11 +81,14 @@ final class StaleNotice: Sendable {
 
     func tell() { state.withLock { $0.notice }?() }
 
-    func add(_ path: Printable) {
-        state.withLock { if $0.paths.count < Self.mostPaths, !$0.paths.contains(path) { $0.paths.append(path) } }
+    func add(_ path: Printable, _ key: MarkKey) {
+        state.withLock { if $0.files.count < Self.mostPaths { $0.files.append((key, path)) } }
     }
 
-    func forget() { state.withLock { $0.paths = [] } }
+    func forget() { state.withLock { $0.files = [] } }
 
-    var paths: [Printable] { state.withLock { $0.paths } }
+    /// Those that still count.
+    func paths(of watch: FreshnessWatch) -> [Printable] {
+        state.withLock { $0.files }.filter { watch.counts($0.key) }.map(\.path)
+    }
 }

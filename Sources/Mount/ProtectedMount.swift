@@ -212,7 +212,7 @@ public final class ProtectedMount: Sendable {
 
     /// Nil if this machine remembers nothing of the vault's files. Waits for no disk.
     public var freshnessSummary: FreshnessSummary? {
-        fileSystem.vault.freshness.map { FreshnessSummary($0, fileSystem.staleNotice.paths) }
+        fileSystem.vault.freshness.map { FreshnessSummary($0, fileSystem.staleNotice.paths(of: $0)) }
     }
 
     /// Calls `notice` from now on when files were found that are older than what this machine has seen.

@@ -278,6 +278,50 @@ import Testing
         }
     }
 
+    /// A removed link that is back, of a file that is in memory by then: its header has not that name any more.
+    @Test func aLinkOfAFileInMemory() throws {
+        try machine.session { session in
+            try session.write(1, to: "a")
+            let file = try session.open("a")
+            try session.vault.link("a", in: session.root, file: file, to: "b", in: session.root)
+        }
+        try machine.session { session in try session.remove("b") }
+        try machine.linkBack("b", to: "a")
+        try machine.session(.refuse) { session in
+            let file = try session.open("a")
+            #expect(throws: VaultError.self) { try session.vault.openFile("b", in: session.root) }
+            withExtendedLifetime(file) {}
+        }
+    }
+
+    /// The removal of one link makes the other one no newer; its class, and that of what replaces it, is not lowered.
+    @Test func whatARefusedFileLeaves() throws {
+        try machine.session { session in
+            try session.write(1, to: "a")
+            try session.vault.openFile("a", in: session.root).setClass(.none)
+            let file = try session.open("a")
+            try session.vault.link("a", in: session.root, file: file, to: "b", in: session.root)
+        }
+        let before = try machine.copy()
+        try machine.session { session in
+            let file = try session.open("a")
+            try file.setClass(.complete)
+            try file.write([2], at: 0)
+        }
+        try machine.putBackAll(from: before)
+        try machine.session(.refuse) { session in
+            #expect(throws: VaultError.self) { try session.read("a") }
+            try session.remove("b")
+        }
+        try machine.session(.refuse) { session in
+            #expect(throws: VaultError.stale("older than this machine has seen")) { try session.read("a") }
+            try session.write(3, to: "new")
+            try session.rename("new", to: "a")
+            guard case .file(let header) = try session.vault.lookup("a", in: session.root).details else { return }
+            #expect(header.protectionClass == .complete)
+        }
+    }
+
     /// What came and went within one session is noticed, too.
     @Test func briefNames() throws {
         var before = ""

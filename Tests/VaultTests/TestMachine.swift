@@ -145,6 +145,12 @@ final class TestMachine {
         }
     }
 
+    /// Gives a file a name that it had before, behind the vault's back.
+    func linkBack(_ name: String, to other: String) throws {
+        try FileManager.default.linkItem(
+            atPath: "\(vaultPath)/\(stored(other))", toPath: "\(vaultPath)/\(stored(name))")
+    }
+
     func replaceJournal(with copy: String?) throws {
         try FileManager.default.removeItem(atPath: vaultPath + "/lk.journal")
         guard let copy else { return }

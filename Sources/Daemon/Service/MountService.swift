@@ -124,7 +124,7 @@ public final class MountService: ControlService {
         log.notice("the vault has new keys")
         // A person with the old keys may have made headers of high generations.
         do throws(Failure) { try mount.accept(nil) } catch {
-            log.warning("cannot forget which versions were seen: \(error)")
+            if case .unsupported = error {} else { log.warning("cannot forget which versions were seen: \(error)") }
         }
         lock.announce(.rotationDidBegin)
         mount.rotate()

@@ -56,8 +56,10 @@ public struct KeyDestruction: Sendable {
             }
         }
         if let memory, deviceKeyPath != nil, deviceKey != .foreign {
-            for path in memory.marksPaths {
-                trying { () throws(Failure) in _ = try Self.destroy(path) }
+            // Its key goes with the keybag: what is in it need not be overwritten.
+            for path in memory.marksPaths where path.unlink() != 0 && Errno.current != .ENOENT {
+                let error = Errno.current
+                trying { () throws(Failure) in throw .io(error, doing: "removing \(path)") }
             }
         }
         // Without it the vault is as erased as with it.

@@ -22,6 +22,7 @@ extension Vault {
             file.identity.identifier == expected.file,
             try backingStatus(of: .entry(stored.name, in: parent.descriptor)).inode == expected.inode
         {
+            try compare(file, foundAs: name, stored.name, in: parent)
             return file
         }
         let writable = try openWritableBacking(stored.name, in: parent)
@@ -38,7 +39,10 @@ extension Vault {
         guard expected == nil || status.inode == expected?.inode || !traits.keepsInodeNumbers else {
             throw .system(.ESTALE)
         }
-        if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] { return known }
+        if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] {
+            try compare(known, foundAs: name, stored.name, in: parent)
+            return known
+        }
         if expected != nil, self.flushes.headerWrites.load(ordering: .acquiring) == headerWrites {
             try checkSummary(of: descriptor, status, against: header, at: binding)
         }
@@ -203,7 +207,8 @@ extension Vault {
         var database = inherited
         do throws(VaultError) {
             if case .file(let header) = try lookup(side.database, in: parent).details {
-                database = header.protectionClass
+                database = strictest(
+                    header.protectionClass, of: header.file, at: binding(of: side.database, in: parent))
             }
         } catch {
             guard error == .system(.ENOENT) else { throw error }

@@ -62,10 +62,33 @@ extension File {
         state.durable.surpass(min(known.generation, Marks.highestGeneration))
     }
 
-    /// The file is older than what this machine has seen.
+    /// The file was found to be older than what this machine has seen. It may have been accepted since.
     func found(_ stale: StaleFile, refusing: Bool) {
-        raiseGeneration(above: stale.remembered.generation)
-        if refusing { marks.isRefused.store(true, ordering: .relaxed) }
+        lock.withExclusive {
+            guard let placedMark, let known = vault.freshness?.marks[stale.key], !known.verdict(on: placedMark).isFresh
+            else { return }
+            state.durable.surpass(min(known.generation, Marks.highestGeneration))
+            if refusing { marks.isRefused.store(true, ordering: .relaxed) }
+        }
+    }
+
+    /// A file in memory was found under a name: compares it, if it was not seen to have that name. Nil if it is as new
+    /// as what is remembered.
+    ///
+    /// - Parameter isThere: whether the name still is the file's.
+    func meet(
+        _ key: MarkKey, isThere: () throws(VaultError) -> Bool
+    ) throws(VaultError) -> (remembered: Mark, found: Mark)? {
+        guard let freshness = vault.freshness, !lock.withShared({ markKeys.contains(key) }) else { return nil }
+        return try lock.withExclusive { () throws(VaultError) -> (Mark, Mark)? in
+            guard let placedMark else { return nil }
+            guard let known = freshness.marks[key], !known.verdict(on: placedMark).isFresh else {
+                if freshness.remembers { noteNameLocked(key) }
+                return nil
+            }
+            // It may have lost the name, which is noted at once, or have it again, with a newer header.
+            return try isThere() && freshness.marks[key] == known ? (known, placedMark) : nil
+        }
     }
 
     /// Throws if the file is refused because it is older than what this machine has seen: its contents are not read,
@@ -82,11 +105,11 @@ extension File {
 
     /// Writes a header with a higher generation than this to the backing file.
     func surpass(_ generation: UInt64) throws(VaultError) {
-        marks.isRefused.store(false, ordering: .relaxed)
         raiseGeneration(above: generation)
         try withRoom(Journal.roomForFile) { (_) throws(VaultError) in
             try checkpointAlone(CheckpointRequest())
             return true
         }
+        marks.isRefused.store(false, ordering: .relaxed)
     }
 }

@@ -62,6 +62,9 @@ public final class FreshnessWatch: Sendable {
 
     func accepted(_ key: MarkKey) { state.withLock { _ = $0.told.remove(key) } }
 
+    /// Whether a file counts among those that were found.
+    public func counts(_ key: MarkKey) -> Bool { state.withLock { $0.told.contains(key) } }
+
     /// How many files were found, up to 65,536.
     public var count: Int { state.withLock { $0.told.count } }
 

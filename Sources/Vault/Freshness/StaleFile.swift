@@ -14,7 +14,7 @@ public struct StaleFile: Hashable, Sendable {
     /// Of the backing file.
     public let stored: Name
     public let folder: DirectoryIdentifier
-    let key: MarkKey
+    public let key: MarkKey
 
     /// Why the file is refused.
     public var reason: String {

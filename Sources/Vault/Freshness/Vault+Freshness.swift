@@ -54,6 +54,32 @@ extension Vault {
         }
     }
 
+    /// Compares a file in memory that was found under a name.
+    func compare(_ file: File, foundAs name: Name, _ stored: Name, in parent: Directory) throws(VaultError) {
+        guard let freshness else { return }
+        let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
+        let met = try file.meet(key) { () throws(VaultError) in
+            try backingStatus(of: .entry(stored, in: parent.descriptor)).inode == file.identity.inode
+        }
+        guard let met else { return }
+        let stale = StaleFile(
+            verdict: met.remembered.verdict(on: met.found), remembered: met.remembered, found: met.found,
+            written: file.header.written.seconds, name: name, stored: stored, folder: parent.identifier, key: key)
+        freshness.tell(stale)
+        file.found(stale, refusing: freshness.answer == .refuse)
+    }
+
+    /// The class of a file under a name, or the one that this machine has seen there if that is stricter: an older
+    /// header may have a weaker one.
+    func strictest(_ protectionClass: ProtectionClass, of file: FileIdentifier, at binding: NameBinding)
+        -> ProtectionClass
+    {
+        guard let known = freshness?.marks[MarkKey(file, at: binding)], !known.isGone,
+            known.protectionClass.isStricter(than: protectionClass)
+        else { return protectionClass }
+        return known.protectionClass
+    }
+
     /// Whether a summary is as new as what this machine remembers. If not, the header tells. A summary is not
     /// remembered: a crash may leave one that is newer than the header.
     func isFresh(_ summary: FileSummary, at binding: NameBinding) -> Bool {
@@ -63,9 +89,11 @@ extension Vault {
 
     /// The file under a name is the right one, whatever this machine has seen: its next header is newer than all.
     public func accept(_ name: Name, in parent: Directory) throws(VaultError) {
-        guard let freshness, try staleness(of: name, in: parent) != nil else { return }
-        guard !isReadOnly else { throw .system(.EROFS) }
+        guard let freshness else { return }
+        let isStale = try staleness(of: name, in: parent) != nil
+        guard !isReadOnly || !isStale else { throw .system(.EROFS) }
         let file = try openFile(name, in: parent)
+        guard isStale || file.marks.isRefused.load(ordering: .relaxed) else { return }
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
         try file.surpass(freshness.marks[key]?.generation ?? 0)
         file.noteName(key)

@@ -151,6 +151,8 @@ extension File {
     func leave(_ binding: NameBinding, for newBinding: NameBinding? = nil, _ folders: [Descriptor]) {
         guard binding != newBinding else { return }
         if newBinding == nil { noteLoss(at: binding) }
+        // Its next header would be newer than all that was seen: the binding stays.
+        guard !marks.isRefused.load(ordering: .relaxed) else { return }
         // `beginMove` noted the change of a rename.
         if newBinding == nil { noteTouch() }
         state.names.didLeave(binding, folders, of: state.header.bindings)

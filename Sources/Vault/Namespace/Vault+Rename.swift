@@ -62,7 +62,13 @@ extension Vault {
         let move = try file.beginMove(
             to: binding, in: new.parent.identifier,
             taking: protection(
-                for: file, at: new.name, replacing: replaced,
+                for: file, at: new.name,
+                replacing: replaced.map { replaced in
+                    ReplacedFile(
+                        file: replaced.file,
+                        protectionClass: strictest(replaced.protectionClass, of: replaced.file, at: binding),
+                        isExplicit: replaced.isExplicit)
+                },
                 sameDirectory: old.parent.identifier == new.parent.identifier),
             replacing: replaced == nil ? nil : new.status?.modified ?? .now, isRename: true)
         do throws(VaultError) {

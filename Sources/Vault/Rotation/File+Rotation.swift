@@ -11,6 +11,7 @@ extension File {
     /// As crash-safe as a change of class; nothing that stat(2) shows changes. `EBUSY` during a rename that changes its
     /// class; `locked` if the class keys are evicted.
     func renewWrap() throws(VaultError) -> Bool {
+        try refuseStale()
         guard try lock.withShared({ () throws(VaultError) in try renewedProtection() }) != nil else { return false }
         // Flushes without the lock: eviction of keys waits for that lock.
         if lock.withShared({ state.journal.hasRecords || state.names.hasChanges }) {

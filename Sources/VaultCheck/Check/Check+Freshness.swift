@@ -64,7 +64,9 @@ extension Check {
 
     /// Reports the names that this machine remembers and the check has not found.
     func reportMissing() {
-        guard let remembered, !isCancelled, progress.damaged == 0, !isPartly.load(ordering: .relaxed) else { return }
+        guard let remembered, !isCancelled, progress.damaged == 0, progress.notes == remembered.older,
+            !isPartly.load(ordering: .relaxed)
+        else { return }
         let (count, last) = remembered.missing
         guard count > 0 else { return }
         let files = count == 1 ? "a file is" : "\(count) files are"
@@ -72,6 +74,8 @@ extension Check {
         report(
             Finding(
                 .note, .missing, ".",
-                reason: "\(files) missing that this machine has seen, last \(time), and has not removed"))
+                reason: """
+                    \(files) missing that this machine has seen, last \(time), and whose removal it does not remember
+                    """))
     }
 }

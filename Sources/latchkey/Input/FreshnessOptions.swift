@@ -59,11 +59,17 @@ struct FreshnessOptions: ParsableArguments {
         }
         Standard.error("\(looks).")
         while true {
-            switch try? terminal.text(prompt: "Have you restored it from a backup? Type yes or no: ") {
+            let answer: String
+            do throws(SecretReader.Failure) {
+                answer = try terminal.text(prompt: "Have you restored it from a backup? Type yes or no: ")
+            } catch .empty { continue } catch {
+                return Standard.error("Nothing was accepted.\n  try: latchkey accept --all \(point.quoted)")
+            }
+            switch answer {
             case "yes":
                 do { try mount.client.accept(nil) } catch { throw CommandError(error, at: point) }
                 return Standard.error("This machine goes by the vault as it is now.")
-            case "no", nil:
+            case "no":
                 Standard.error("Then an old copy was put in its place. Nothing was accepted.")
                 return Standard.error("  try: latchkey status \(point.quoted)")
             default: continue
