@@ -129,7 +129,7 @@ struct MarkFile: Sendable {
         let size = try file.status().size
         var next = (batch: UInt64(0), offset: Int64(MarkFileHead.byteCount))
         var read = 0
-        while read < most {
+        reading: while read < most {
             var counted = [UInt8](repeating: 0, count: countByteCount)
             guard try file.read(into: &counted, at: next.offset) == counted.count else { break }
             let marks = counted.reversed().reduce(0) { $0 << 8 | UInt64($1) }
@@ -137,14 +137,19 @@ struct MarkFile: Sendable {
             var sealed = [UInt8](repeating: 0, count: sealedByteCount(Int(marks)))
             let offset = next.offset + Int64(countByteCount)
             let end = offset + Int64(sealed.count)
-            guard end <= size, try file.read(into: &sealed, at: offset) == sealed.count,
-                let plain = try? unsafe cipher.open(
+            guard end <= size, try file.read(into: &sealed, at: offset) == sealed.count else { break }
+            let plain: [UInt8]
+            do throws(CryptoError) {
+                plain = try unsafe cipher.open(
                     sealed.span.bytes, associatedData: head.encoded.span.bytes, place(next.batch).span.bytes)
-            else { break }
+            } catch .notAuthentic { break reading } catch {
+                // The next batch would be written over those that could not be read now.
+                throw .ENOMEM
+            }
             let span = unsafe plain.span.bytes
             for index in 0..<Int(marks) {
                 guard let record = MarkRecord(span, at: index * MarkRecord.byteCount) else { continue }
-                body(MarkKey(record.key.first, record.key.second), Mark(record))
+                body(record.key, record.mark)
             }
             read += Int(marks)
             next = (next.batch + 1, end)
@@ -223,21 +228,5 @@ struct MarkFile: Sendable {
         }
         try? folder.synchronize(dataOnly: false)
         (file, head, next, count) = (made.file, made.head, made.next, made.count)
-    }
-}
-
-extension Mark {
-    init(_ record: MarkRecord) {
-        self.init(
-            generation: record.generation, blocks: record.blocks, digest: record.digest, time: record.time,
-            protectionClass: record.protectionClass, isGone: record.isGone)
-    }
-}
-
-extension MarkRecord {
-    init(_ key: MarkKey, _ mark: Mark) {
-        self.init(
-            key: (key.first, key.second), generation: mark.generation, blocks: mark.blocks, digest: mark.digest,
-            time: mark.time, protectionClass: mark.protectionClass, isGone: mark.isGone)
     }
 }

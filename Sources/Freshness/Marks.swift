@@ -37,6 +37,7 @@ public final class Marks: Sendable {
     /// Held while the file is written to; nil if it is only read. `state` is taken under it. Lock order:
     /// docs/ARCHITECTURE.md.
     private let file: Mutex<MarkFile?>
+    private let isWanted: @Sendable () -> Bool
 
     /// Reads the file, or makes an empty one.
     ///
@@ -44,11 +45,13 @@ public final class Marks: Sendable {
     ///   - cipher: keyed for the volume's marks.
     ///   - owner: who gets a file that is made; nil for this process.
     ///   - patience: how long to wait for another process that has the file.
+    ///   - isWanted: whether a file that was removed meanwhile is to be made anew: not if the vault was erased.
     /// - Throws: EWOULDBLOCK if another process has the file; any other error of the file.
     public init(
         path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, owner: (user: UInt32, group: UInt32)? = nil,
-        patience: Duration = .seconds(1)
+        patience: Duration = .seconds(1), isWanted: @escaping @Sendable () -> Bool = { true }
     ) throws(Errno) {
+        self.isWanted = isWanted
         var table = MarkTable()
         let read = try MarkFile(
             path: path, volume: volume, cipher: cipher, most: 2 * Self.most, owner: owner, patience: patience
@@ -64,6 +67,7 @@ public final class Marks: Sendable {
     ///
     /// - Throws: ENOENT if nothing is remembered; any other error of the file.
     public init(reading path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher) throws(Errno) {
+        isWanted = { false }
         var table = MarkTable()
         try MarkFile.read(path, volume: volume, cipher: cipher, most: 2 * Self.most) { key, mark in
             guard table[key] != nil || table.count < Self.most else { return }
@@ -218,7 +222,9 @@ public final class Marks: Sendable {
     private func write(
         _ unsaved: [MarkKey: Mark], to file: inout MarkFile, remembering count: Int
     ) throws(Errno) {
-        guard file.count + unsaved.count > 2 * count + MarkFile.batch || !file.isIntact else {
+        let isIntact = file.isIntact
+        guard isIntact || isWanted() else { return }
+        guard file.count + unsaved.count > 2 * count + MarkFile.batch || !isIntact else {
             return try file.append(unsaved.map { ($0.key, $0.value) })
         }
         let (table, volatile) = state.withLock { state in

@@ -73,9 +73,10 @@ import Testing
 
     @Test func records() throws {
         for (record, item) in zip(try decoded(), vectors.records) {
-            #expect(record.generation == item.generation && record.blocks == item.blocks)
-            #expect(record.digest == item.digest && record.time == item.time && record.isGone == item.gone)
-            #expect(record.protectionClass.rawValue == item.class)
+            #expect(record.mark.generation == item.generation && record.mark.blocks == item.blocks)
+            #expect(
+                record.mark.digest == item.digest && record.mark.time == item.time && record.mark.isGone == item.gone)
+            #expect(record.mark.protectionClass.rawValue == item.class)
             #expect(record.key.first == number(bytes(item.key)[..<8]))
             var encoded = [UInt8](repeating: 0xEE, count: MarkRecord.byteCount)
             do {

@@ -168,16 +168,19 @@ import Testing
         #expect(again.size.count == 1 && again[key(1)] == mark(3))
     }
 
+    /// A file of three batches with five marks each.
+    private func threeBatches() throws -> [UInt8] {
+        let marks = try open()
+        for batch in 0..<3 {
+            for number in 0..<5 { note(marks, mark(9), batch * 5 + number) }
+            try marks.flushAndSave()
+        }
+        return try bytes
+    }
+
     /// Whatever is left of the file, what can be read of it is right, and it can be written to again.
     @Test func cutAnywhere() throws {
-        do {
-            let marks = try open()
-            for batch in 0..<3 {
-                for number in 0..<5 { note(marks, mark(9), batch * 5 + number) }
-                try marks.flushAndSave()
-            }
-        }
-        let whole = try bytes
+        let whole = try threeBatches()
         for count in 0..<whole.count {
             try write(Array(whole.prefix(count)))
             let marks = try open()
@@ -199,14 +202,7 @@ import Testing
 
     /// Each byte in turn: at the least, what lies before the damage is read, and never anything that was not written.
     @Test func damagedAnywhere() throws {
-        do {
-            let marks = try open()
-            for batch in 0..<3 {
-                for number in 0..<5 { note(marks, mark(9), batch * 5 + number) }
-                try marks.flushAndSave()
-            }
-        }
-        let whole = try bytes
+        let whole = try threeBatches()
         for index in whole.indices {
             var damaged = whole
             damaged[index] ^= 0x41
@@ -344,6 +340,19 @@ import Testing
         }
         let again = try open()
         #expect(again[key(1)] == mark(1) && again[key(2)] == mark(2))
+    }
+
+    /// A vault that was erased leaves no memory, also if the daemon comes to write once more.
+    @Test func isNotMadeAnew() throws {
+        let marks = try Marks(
+            path: Path(path), volume: Self.volume, cipher: Self.cipher(), isWanted: { false })
+        note(marks, mark(1), 1)
+        try marks.flushAndSave()
+        #expect(FileManager.default.fileExists(atPath: path))
+        try FileManager.default.removeItem(atPath: path)
+        note(marks, mark(2), 1)
+        try marks.flushAndSave()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
     /// Something else of that name gives way, and is not written to.

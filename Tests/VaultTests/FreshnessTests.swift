@@ -2,6 +2,7 @@ import Format
 import Freshness
 import Foundation
 import Posix
+import TestStores
 import TestSupport
 import Testing
 
@@ -278,6 +279,24 @@ import Testing
         }
     }
 
+    /// Each name of a file counts, also of one that is in memory by then.
+    @Test func eachNameIsCompared() throws {
+        try machine.session { session in
+            try session.write(1, to: "a")
+            let file = try session.open("a")
+            try session.vault.link("a", in: session.root, file: file, to: "b", in: session.root)
+        }
+        let before = try machine.copy()
+        try machine.session { session in try session.write(2, to: "a") }
+        try machine.putBackAll(from: before)
+        try machine.session { session in
+            let file = try session.open("a")
+            _ = try session.open("b")
+            #expect(session.verdicts == ["a": .older, "b": .older])
+            withExtendedLifetime(file) {}
+        }
+    }
+
     /// A removed link that is back, of a file that is in memory by then: its header has not that name any more.
     @Test func aLinkOfAFileInMemory() throws {
         try machine.session { session in
@@ -356,6 +375,30 @@ import Testing
         try machine.session { session in
             try session.expect(1, in: "note")
             #expect(session.verdicts == ["note": .back])
+        }
+    }
+
+    /// What could not be flushed is not on the disk, whatever a flush of the whole store says later.
+    @Test func afterAFailedFlush() throws {
+        var before = ""
+        try machine.session(closing: false, wrapping: { FaultInjectingStore($0) }) { session in
+            let faults = try #require(session.vault.store as? FaultInjectingStore).faults
+            try session.write(1, to: "note")
+            before = try machine.copy()
+            let file = try session.open("note")
+            try file.write([2], at: 1)
+            try file.persistLength()
+            faults.fail(.synchronize, with: .EIO)
+            #expect(throws: VaultError.system(.EIO)) { try file.synchronize(dataOnly: false) }
+            try session.vault.flushAll()
+            try session.watch.marks.save()
+            session.vault.abandon()
+        }
+        // As a power loss may have left it.
+        try machine.putBackAll(from: before)
+        try machine.session { session in
+            try session.expect(1, in: "note")
+            #expect(session.verdicts.isEmpty)
         }
     }
 

@@ -39,7 +39,7 @@ final class TestMachine {
         folder = try TemporaryFolder()
         vaultPath = folder.path("vault")
         (keys, ring) = (machine.keys, machine.ring)
-        try FileManager.default.copyItem(atPath: copy, toPath: vaultPath)
+        try Self.copy(copy, to: vaultPath)
     }
 
     // MARK: Sessions
@@ -100,15 +100,18 @@ final class TestMachine {
 
     /// Mounts the vault for `body`.
     ///
-    /// - Parameter closing: unmounts it; otherwise the daemon is killed.
+    /// - Parameters:
+    ///   - closing: unmounts it; otherwise the daemon is killed.
+    ///   - wrap: wraps the store in one that fails.
     func session(
         _ answer: FreshnessWatch.Answer = .warn, readOnly: Bool = false, closing: Bool = true,
+        wrapping wrap: (DirectoryStore) throws -> any Store = { $0 },
         _ body: (Session) throws -> Void
     ) throws {
         let marks = try Marks(path: Path(folder.path("marks")), volume: keys.volume, cipher: keys.marks)
         let watch = FreshnessWatch(marks, answer, remembers: !readOnly)
         let vault = Vault(
-            store: try DirectoryStore(path: Path(vaultPath)), keys: keys, ring: ring, traits: .ofTests,
+            store: try wrap(DirectoryStore(path: Path(vaultPath))), keys: keys, ring: ring, traits: .ofTests,
             isReadOnly: readOnly, journalSize: .smallest, freshness: watch)
         defer { vault.abandon() }
         try body(Session(vault: vault, root: try vault.openRoot(), watch: watch))
@@ -119,11 +122,16 @@ final class TestMachine {
 
     // MARK: The attacker
 
+    /// Copies a vault with its hard links and times.
+    private static func copy(_ vault: String, to copy: String) throws {
+        try TestSupport.run("cp", ["-a", vault, copy])
+    }
+
     /// Copies the vault as it is.
     func copy() throws -> String {
         copies += 1
         let copy = folder.path("copy \(copies)")
-        try FileManager.default.copyItem(atPath: vaultPath, toPath: copy)
+        try Self.copy(vaultPath, to: copy)
         return copy
     }
 
@@ -159,7 +167,7 @@ final class TestMachine {
 
     func putBackAll(from copy: String) throws {
         try FileManager.default.removeItem(atPath: vaultPath)
-        try FileManager.default.copyItem(atPath: copy, toPath: vaultPath)
+        try Self.copy(copy, to: vaultPath)
     }
 
     /// Changes the header of a file, with the keys.

@@ -235,7 +235,7 @@ public struct Freshness: Codable, Hashable, Sendable {
     public var older: Int
     /// The moment as whose copy the whole vault looks, in seconds since 1970; nil if it does not look like a copy.
     public var moment: Double?
-    /// The journal is older, or gone, and what was synced last before a crash may be missed.
+    /// The journal is older, or gone, and what was synced last before a crash may be missing.
     public var hasLostJournal: Bool
     /// The paths of the first of those files, from the mount's root, with unusual characters escaped.
     public var files: [String]

@@ -28,7 +28,9 @@ extension OpenVault {
             let key = geteuid() == 0 ? try Descriptor.open(path: deviceKeyPath, O_PATH).status() : nil
             let marks = try Marks(
                 path: path, volume: keybag.volume, cipher: keybag.keys.marks,
-                owner: key.map { ($0.owner, $0.group) })
+                owner: key.map { ($0.owner, $0.group) },
+                // To erase the vault is to remove both: the device key first.
+                isWanted: { [deviceKeyPath] in (try? Descriptor.open(path: deviceKeyPath, O_PATH)) != nil })
             if configuration.isRestored {
                 try marks.forgetAll()
                 log.notice("the vault is accepted as it is")

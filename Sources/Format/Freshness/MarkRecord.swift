@@ -3,30 +3,12 @@ public struct MarkRecord: Hashable, Sendable {
     public static let byteCount = 40
     static let gone: UInt8 = 1
 
-    /// The first 12 bytes of file ID and name binding, combined by exclusive or.
-    public var key: (first: UInt64, second: UInt32) { (first, second) }
-    private let first: UInt64
-    private let second: UInt32
-    public let generation: UInt64
-    /// Of the confirmed length.
-    public let blocks: UInt32
-    public let digest: UInt32
-    /// Seconds since 1970.
-    public let time: UInt32
-    public let protectionClass: ProtectionClass
-    public let isGone: Bool
+    public let key: MarkKey
+    public let mark: Mark
 
-    public init(
-        key: (first: UInt64, second: UInt32), generation: UInt64, blocks: UInt32, digest: UInt32, time: UInt32,
-        protectionClass: ProtectionClass, isGone: Bool
-    ) {
-        (first, second) = key
-        self.generation = generation
-        self.blocks = blocks
-        self.digest = digest
-        self.time = time
-        self.protectionClass = protectionClass
-        self.isGone = isGone
+    public init(_ key: MarkKey, _ mark: Mark) {
+        self.key = key
+        self.mark = mark
     }
 
     /// Decodes the record at an offset; nil if a field has a value that none can have.
@@ -36,24 +18,25 @@ public struct MarkRecord: Hashable, Sendable {
             bytes.integer(at: offset + 33, as: UInt8.self) & ~Self.gone == 0
         else { return nil }
         self.init(
-            key: (bytes.integer(at: offset, as: UInt64.self), bytes.integer(at: offset + 8, as: UInt32.self)),
-            generation: bytes.integer(at: offset + 12, as: UInt64.self),
-            blocks: bytes.integer(at: offset + 20, as: UInt32.self),
-            digest: bytes.integer(at: offset + 24, as: UInt32.self),
-            time: bytes.integer(at: offset + 28, as: UInt32.self), protectionClass: protectionClass,
-            isGone: bytes.integer(at: offset + 33, as: UInt8.self) == Self.gone)
+            MarkKey(bytes.integer(at: offset, as: UInt64.self), bytes.integer(at: offset + 8, as: UInt32.self)),
+            Mark(
+                generation: bytes.integer(at: offset + 12, as: UInt64.self),
+                blocks: bytes.integer(at: offset + 20, as: UInt32.self),
+                digest: bytes.integer(at: offset + 24, as: UInt32.self),
+                time: bytes.integer(at: offset + 28, as: UInt32.self), protectionClass: protectionClass,
+                isGone: bytes.integer(at: offset + 33, as: UInt8.self) == Self.gone))
     }
 
     /// Writes 40 bytes at an offset; traps if they do not fit.
     public func store(into bytes: inout MutableRawSpan, at offset: Int) {
-        bytes.store(first, at: offset)
-        bytes.store(second, at: offset + 8)
-        bytes.store(generation, at: offset + 12)
-        bytes.store(blocks, at: offset + 20)
-        bytes.store(digest, at: offset + 24)
-        bytes.store(time, at: offset + 28)
-        bytes.store(protectionClass.rawValue, at: offset + 32)
-        bytes.store(isGone ? Self.gone : 0, at: offset + 33)
+        bytes.store(key.first, at: offset)
+        bytes.store(key.second, at: offset + 8)
+        bytes.store(mark.generation, at: offset + 12)
+        bytes.store(mark.blocks, at: offset + 20)
+        bytes.store(mark.digest, at: offset + 24)
+        bytes.store(mark.time, at: offset + 28)
+        bytes.store(mark.protectionClass.rawValue, at: offset + 32)
+        bytes.store(mark.isGone ? Self.gone : 0, at: offset + 33)
         bytes.store(UInt16(0), at: offset + 34)
         bytes.store(UInt32(0), at: offset + 36)
     }

@@ -1,3 +1,4 @@
+public import Format
 public import Freshness
 import Posix
 import Synchronization
@@ -49,14 +50,12 @@ public final class FreshnessWatch: Sendable {
         self.remembers = remembers
     }
 
-    /// Notes that a file was found; true if it had not been found before.
-    @discardableResult
-    func tell(_ stale: StaleFile) -> Bool {
+    /// Notes that a file was found; each is told once.
+    func tell(_ stale: StaleFile) {
         state.withLock { state in
-            guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return false }
+            guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return }
             if state.news.count < Self.mostNews { state.news.append(stale) } else { state.more += 1 }
             state.firstMissed = min(state.firstMissed, stale.remembered.time)
-            return true
         }
     }
 

@@ -32,10 +32,10 @@ struct StatusCommand: ParsableCommand {
             recognises the vault; only after something has opened it), logFile (the daemon's log; only where there \
             is no system log), takenOver (true once another machine has taken the vault over, so that every call \
             fails), refusals (count, lastReason, last: requests refused since the mount because something is \
-            damaged; only if there were any), freshness (isStrict, older: the number of files that are older than this machine has seen, files: the \
-            first of them, moment: the whole vault looks as it did then, hasLostJournal, trouble: why nothing is \
-            remembered; absent with --freshness off), transport (io_uring or \
-            device: how the kernel's requests come), \
+            damaged; only if there were any), freshness (isStrict, older: the number of files that are older than \
+            this machine has seen, files: the first of them, moment: the whole vault looks as it did then, \
+            hasLostJournal, trouble: why nothing is remembered; absent with --freshness off), \
+            transport (io_uring or device: how the kernel's requests come), \
             transportReason (why not by io_uring: not-wanted, freezes, not-supported, switched-off, forbidden, \
             refused), program (path, device, inode: the file that the daemon runs), newerInstalled (true once \
             another file has taken its place), ending (true once it is unmounted while programs still use its \
@@ -185,7 +185,7 @@ struct StatusReport: Encodable {
             lines.append("the vault looks as it did \(Clock.date(moment)), and this machine has seen it later")
             lines.append("if you have restored it, try: latchkey accept --all \(point)")
         }
-        if let trouble = freshness.trouble { lines.append("nothing is compared: \(trouble)") }
+        if let trouble = freshness.trouble { lines.append("nothing is compared: \(Printable(line: trouble))") }
         if freshness.hasLostJournal {
             lines.append(
                 "the journal is older than seen, or gone: what was synced last before the crash may be missing")
@@ -193,7 +193,7 @@ struct StatusReport: Encodable {
         if freshness.older > 0 {
             let files = Amount.of(freshness.older, "file")
             lines.append("\(files) older than this machine has seen\(freshness.isStrict ? ", and refused" : "")")
-            lines += freshness.files.map { "  \($0)" }
+            lines += freshness.files.map { "  \(Printable(line: $0))" }
             if freshness.older > freshness.files.count { lines.append("  and others") }
             if freshness.moment == nil { lines.append("if you have restored them, try: latchkey accept FILE...") }
         }

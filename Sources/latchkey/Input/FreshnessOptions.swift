@@ -58,13 +58,12 @@ struct FreshnessOptions: ParsableArguments {
             return Standard.error("  try: latchkey accept --all \(point.quoted)")
         }
         Standard.error("\(looks).")
-        while true {
+        // A terminal that has gone answers with nothing, again and again.
+        for _ in 0..<3 {
             let answer: String
             do throws(SecretReader.Failure) {
                 answer = try terminal.text(prompt: "Have you restored it from a backup? Type yes or no: ")
-            } catch .empty { continue } catch {
-                return Standard.error("Nothing was accepted.\n  try: latchkey accept --all \(point.quoted)")
-            }
+            } catch .empty { continue } catch { break }
             switch answer {
             case "yes":
                 do { try mount.client.accept(nil) } catch { throw CommandError(error, at: point) }
@@ -75,6 +74,8 @@ struct FreshnessOptions: ParsableArguments {
             default: continue
             }
         }
+        Standard.error("Nothing was accepted. If you have restored it,")
+        Standard.error("  try: latchkey accept --all \(point.quoted)")
     }
 }
 

@@ -58,6 +58,11 @@ struct Remount {
         ]
         for option in options.named {
             let parts = option.dropFirst(2).split(separator: "=", maxSplits: 1).map(String.init)
+            if parts.first == "freshness", parts.count == 2, let present = otherFreshness(than: parts[1], status) {
+                throw HelperError(
+                    .usage, "-o freshness=\(parts[1]): a remount does not change that; it is \(present)",
+                    try: "latchkey unmount \(folder.quoted)")
+            }
             guard let value = present[parts[0]], parts.count == 2 else { continue }
             let wanted =
                 parts[0] == "forget-after" ? ForgetTime(argument: parts[1]).map { "\($0.seconds)" } : parts[1]
@@ -67,6 +72,14 @@ struct Remount {
                 "-o \(parts[0])=\(parts[1]): a remount does not change that; it is \(value.isEmpty ? "unset" : parts[0] == "forget-after" ? "\(value)s" : value)",
                 try: "latchkey unmount \(folder.quoted)")
         }
+    }
+
+    /// What the mount has instead of a value of `freshness`. A status without it is that of a mount that remembers
+    /// nothing, for one reason or another.
+    private func otherFreshness(than wanted: String, _ status: Status) -> String? {
+        guard let freshness = status.freshness else { return wanted == "strict" ? "off" : nil }
+        let present = freshness.isStrict ? "strict" : "warn"
+        return wanted == present ? nil : present
     }
 
     /// Since the kernel keeps no access times of a FUSE mount, and the daemon decides at its start whether it does, a

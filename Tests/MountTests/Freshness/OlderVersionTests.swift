@@ -75,12 +75,7 @@ extension MountTests {
 
         /// The change of a file that is older is newer than all that was seen: no later mount tells of it again.
         @Test func aChangeEndsIt() throws {
-            let scene = try FreshnessScene()
-            try scene.change(1)
-            try scene.endChanges()
-            let before = try scene.copy()
-            try scene.change(2)
-            try scene.endChanges()
+            let (scene, before) = try FreshnessScene.changedTwice()
             try scene.putBack(.file, from: before)
             try withMount(scene.vault) { mount in
                 #expect(try scene.look(at: mount).older == 1)
@@ -90,12 +85,7 @@ extension MountTests {
         }
 
         @Test func oneAnswerForAWholeVault() throws {
-            let scene = try FreshnessScene()
-            try scene.change(1)
-            try scene.endChanges()
-            let before = try scene.copy()
-            try scene.change(2)
-            try scene.endChanges()
+            let (scene, before) = try FreshnessScene.changedTwice()
             for way in ["--restored", "accept --all"] {
                 try scene.putBack(.everything, from: before)
                 try withMount(scene.vault, options: way == "--restored" ? ["--restored"] : []) { mount in
@@ -174,24 +164,20 @@ extension MountTests {
             try withMount(scene.vault) { mount in try scene.expectNothingOlder(in: mount) }
         }
 
-        @Test func theMemoryIsErasedWithTheVault() throws {
-            let scene = try FreshnessScene()
-            try scene.change(1)
-            try scene.endChanges()
+        @Test(arguments: [false, true]) func theMemoryIsErasedWithTheVault(isMounted: Bool) throws {
+            let (scene, _) = try FreshnessScene.changedTwice()
             let marks = try scene.vault.deviceKeyFile() + ".marks"
             #expect(Disk.exists(marks))
+            let mount = isMounted ? try MountedVault(scene.vault) : nil
+            if let mount { try shell("echo 3 > file", in: mount.path) }
             try scene.vault.latchkey(["erase", "--yes", scene.vault.path]).succeeded()
+            mount?.expectEnded(status: nil)
             #expect(!Disk.exists(marks))
         }
 
         /// What is told once in a session, `monitor` writes, too.
         @Test func monitorTells() throws {
-            let scene = try FreshnessScene()
-            try scene.change(1)
-            try scene.endChanges()
-            let before = try scene.copy()
-            try scene.change(2)
-            try scene.endChanges()
+            let (scene, before) = try FreshnessScene.changedTwice()
             try scene.putBack(.file, from: before)
             try withMount(scene.vault) { mount in
                 let (input, output) = (try StreamFile(), try StreamFile())
@@ -228,10 +214,20 @@ final class FreshnessScene {
             try shell(
                 """
                 echo 0 > file; mkdir folder; echo 0 > folder/other; ln -s a link; head -c 9000 /dev/zero > blocks
-                setfattr -n user.note -v 0 blocks; sync -f .
+                setfattr -n user.note -v 0 blocks
                 """, in: mount.path
             )
         }
+    }
+
+    /// One that was changed twice, and a copy from between.
+    static func changedTwice() throws -> (FreshnessScene, before: String) {
+        let scene = try FreshnessScene()
+        try scene.change(1)
+        let before = try scene.copy()
+        try scene.change(2)
+        try scene.endChanges()
+        return (scene, before)
     }
 
     /// Changes everything once.
@@ -255,16 +251,9 @@ final class FreshnessScene {
 
     /// The daemon is killed after it has synced something to the journal, and has written down what it has seen.
     func crash() throws {
-        let marks = try vault.deviceKeyFile() + ".marks"
-        let size = try Disk.read(marks).count
         let mount = try MountedVault(vault)
-        // A checkpoint of many files flushes the whole store.
-        try shell("for i in $(seq 80); do echo > many-$i; done; echo synced > late; sync late", in: mount.path)
-        let end = ContinuousClock.now + .seconds(30)
-        while try Disk.read(marks).count == size {
-            guard ContinuousClock.now < end else { throw HarnessError("nothing was written down") }
-            usleep(50_000)
-        }
+        try mount.writeDownWhatWasSeen()
+        try shell("echo synced > late; sync late", in: mount.path)
         mount.kill()
         mount.detach()
     }
@@ -347,6 +336,19 @@ final class FreshnessScene {
 }
 
 extension MountedVault {
+    /// Has the daemon flush the whole store, by a checkpoint of many files, and returns when it has written down what
+    /// it has seen.
+    func writeDownWhatWasSeen() throws {
+        let marks = try vault.deviceKeyFile() + ".marks"
+        let before = try Disk.read(marks)
+        try shell("mkdir -p many; for i in $(seq 80); do echo > many/$i; done", in: path)
+        let end = ContinuousClock.now + .seconds(40)
+        while try Disk.read(marks) == before {
+            guard ContinuousClock.now < end else { throw HarnessError("nothing was written down") }
+            usleep(50_000)
+        }
+    }
+
     /// Whether the log has a text by now, or a second later.
     func logs(_ text: String) -> Bool {
         let end = ContinuousClock.now + .seconds(3)

@@ -30,12 +30,8 @@ extension MountTests {
                 if turn == times { break }
                 let running = try load.start(in: mount, seed: turn)
                 usleep(UInt32.random(in: 20_000...400_000, using: &random))
-                // Now and then for so long that the daemon writes down what it has seen.
-                if turn % 7 == 3 {
-                    // A checkpoint of many files flushes the whole store.
-                    _ = try? attemptShell("mkdir -p many; for i in $(seq 80); do echo > many/$i; done", in: mount.path)
-                    usleep(11_000_000)
-                }
+                // Now and then what was seen is written down before.
+                if turn % 7 == 3 { try mount.writeDownWhatWasSeen() }
                 // Before the kill: once the daemon is dead, the kernel answers EIO to the requests that were under way.
                 running.listen()
                 if let refusal = running.refusal {

@@ -78,6 +78,9 @@ extension MountTests {
                 mount -t latchkey -o grace=3 "$vault" "$dir"
                 mount -o remount,ro,grace=3 "$dir"
                 fails 1 mount -o remount,grace=5 "$dir"
+                mount -o remount,freshness=warn "$dir"
+                fails 1 mount -o remount,freshness=strict "$dir"
+                fails 1 mount -o remount,freshness=off "$dir"
                 fails 1 mount -o remount,noatime "$dir"
                 fails 1 mount -o remount,no-such-option "$dir"
                 fails 1 runuser -u nobody -- mount.latchkey "$vault" "$dir" -o remount,rw

@@ -1,0 +1,35 @@
+/// What a machine remembers of one name of one file: a lower bound of how new what is there must be.
+public struct Mark: Hashable, Sendable {
+    /// Of the newest header that was seen under this name.
+    public var generation: UInt64
+    /// The confirmed length in that header, in blocks, at most 2^32 - 1.
+    public var blocks: UInt32
+    /// Of that header without the confirmed length, so that another header of the same generation is told apart: 32
+    /// bits of a hash.
+    public var digest: UInt32
+    /// When this machine has seen that header, in seconds since 1970; it ends in 2106.
+    public var time: UInt32
+    public var protectionClass: ProtectionClass
+    /// The file has lost this name: it was removed, replaced or renamed.
+    public var isGone: Bool
+
+    public init(
+        generation: UInt64, blocks: UInt32 = 0, digest: UInt32, time: UInt32, protectionClass: ProtectionClass,
+        isGone: Bool = false
+    ) {
+        self.generation = generation
+        self.blocks = blocks
+        self.digest = digest
+        self.time = time
+        self.protectionClass = protectionClass
+        self.isGone = isGone
+    }
+
+    /// What a header tells.
+    public init(_ header: FileHeader, time: UInt32, isGone: Bool = false) {
+        self.init(
+            generation: header.generation,
+            blocks: UInt32(clamping: BlockGeometry.blockCount(forLength: header.length)),
+            digest: header.digestWithoutLength, time: time, protectionClass: header.protectionClass, isGone: isGone)
+    }
+}
