@@ -67,13 +67,14 @@ extension MountTests {
                 umount -r dir
                 findmnt -no OPTIONS "$dir" | grep -q '^ro,'
                 exec 5<&-
+                # The helper returns after the daemon's end; umount -f does not wait for it.
                 umount dir
+                fails 32 umount.latchkey "$dir"
+                fails 1 umount.latchkey
+                fails 1 umount.latchkey "$dir" -Z
                 mount -t latchkey "$vault" "$dir"
                 umount -f "$dir"
                 fails 32 mountpoint -q "$dir"
-                fails 1 umount.latchkey
-                fails 1 umount.latchkey "$dir" -Z
-                fails 32 umount.latchkey "$dir"
                 """)
         }
 
