@@ -194,18 +194,21 @@ class DirectoryRecord:
     identifier: bytes
     default_class: int
     explicit: bool
+    generation: int
 
 
 def open_directory_record(keys: VolumeKeys, binding: bytes, target: bytes) -> DirectoryRecord:
     if len(target) != 59:
         refuse(f"directory record of {len(target)} bytes")
     record = siv_open(keys.directories, [keys.volume, binding], b64_decode(target), "directory record")
-    identifier, default_class, flags, zero = struct.unpack("<16sBB10s", record)
+    identifier, default_class, flags, generation, zero = struct.unpack("<16sBBQ2s", record)
     if default_class not in CLASS_NAMES:
         refuse("directory record: no such class")
     if flags > 1 or any(zero):
         refuse("directory record: a flag or a zero byte is otherwise")
-    return DirectoryRecord(identifier, default_class, bool(flags & 1))
+    if generation > 1 << 62:
+        refuse("directory record: its generation is out of range")
+    return DirectoryRecord(identifier, default_class, bool(flags & 1), generation)
 
 
 # Files: the header -------------------------------------------------------------------------------------------------
@@ -574,7 +577,8 @@ def read_confirmed_block(stored: bytes, confirmed: int, sizes: list[int], header
 LONG_TARGET = re.compile(rb"lk\.target\.([A-Za-z0-9_-]{22})")
 
 
-def open_symlink(keys: VolumeKeys, stored: bytes, vault: bytes) -> bytes:
+def sealed_symlink(stored: bytes, vault: bytes) -> bytes:
+    """The nonce of a link's target, and the target, sealed."""
     long = LONG_TARGET.fullmatch(stored)
     if long and b64_decode(long[1]):
         try:
@@ -583,8 +587,11 @@ def open_symlink(keys: VolumeKeys, stored: bytes, vault: bytes) -> bytes:
             refuse("symbolic link: its long target is missing")
         if len(raw) > 4127:
             refuse("symbolic link: its long target is too long")
-    else:
-        raw = b64_decode(stored)
+        return raw
+    return b64_decode(stored)
+
+
+def open_symlink(keys: VolumeKeys, raw: bytes) -> bytes:
     return siv_open(keys.symlinks, [raw[:16]], raw[16:], "symbolic link")
 
 
@@ -990,7 +997,7 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 # The keybag --------------------------------------------------------------------------------------------------------
 
 SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT, PREVIOUS_KEYS = 1, 2, 3, 4
-ROTATING = 1  # an incompatible feature
+ROTATING, NUMBERED_DIRECTORIES = 1, 2  # incompatible features
 PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT, GUARDED_SLOT = 16, 17, 18, 19, 20, 21
 SECURITY_KEY_SLOT = 22
 BUNDLE_WRAP = 200
@@ -1141,7 +1148,7 @@ def parse_keybag(raw: bytes) -> Keybag:
         refuse("keybag: not whole")
     if generation > 1 << 62:
         refuse("keybag: its generation is out of range")
-    if incompatible & ~ROTATING:
+    if incompatible & ~(ROTATING | NUMBERED_DIRECTORIES):
         raise TooNew(f"keybag: unknown incompatible features {incompatible:#x}")
 
     records = keybag_records(raw[52:-64])
@@ -1367,23 +1374,26 @@ def parse_seen_keybag(raw: bytes, volume: bytes, device_key: bytes) -> Optional[
 
 @dataclass(frozen=True)
 class Mark:
-    """What the machine remembers of one name of one file."""
+    """What the machine remembers of one name of one file or directory, or of a value."""
     generation: int
     blocks: int
     digest: int
     time: int
     protection: int
     is_gone: bool
+    kind: int
 
-    def verdict(self, header: FileHeader) -> Optional[str]:
-        """How a file is not as new as that; None if it is."""
+    def verdict(self, found: FileHeader | DirectoryRecord) -> Optional[str]:
+        """How a file or directory is not as new as that; None if it is."""
         if self.is_gone:
-            return None if header.generation > self.generation else "back"
-        if header.generation != self.generation:
-            return None if header.generation > self.generation else "older"
-        if digest_of(header) != self.digest:
+            return None if found.generation > self.generation else "back"
+        if found.generation != self.generation:
+            return None if found.generation > self.generation else "older"
+        if isinstance(found, DirectoryRecord):
+            return None if found.default_class | found.explicit << 8 == self.digest else "conflict"
+        if digest_of(found) != self.digest:
             return "conflict"
-        return None if min(blocks_of_length(header.length), 2**32 - 1) >= self.blocks else "older"
+        return None if min(blocks_of_length(found.length), 2**32 - 1) >= self.blocks else "older"
 
 
 def digest_of(header: FileHeader) -> int:
@@ -1424,8 +1434,8 @@ def parse_marks(raw: bytes, keys: VolumeKeys) -> dict[bytes, Mark]:
             return marks
         for record in (plain[start:start + 40] for start in range(0, len(plain), 40)):
             generation, blocks, digest, time, protection, flags = struct.unpack("<QIIIBB", record[12:34])
-            if protection in CLASS_NAMES and flags < 2 and not any(record[34:]):
-                marks[record[:12]] = Mark(generation, blocks, digest, time, protection, flags == 1)
+            if protection in CLASS_NAMES and flags < 6 and not any(record[34:]):
+                marks[record[:12]] = Mark(generation, blocks, digest, time, protection, flags & 1 == 1, flags >> 1)
         at += 24 + 40 * count
     return marks
 
@@ -1499,6 +1509,7 @@ class Vault:
         self.keybag, volume_key, self.classes = self._open_keybag(given, key_volume)
         self.keys = VolumeKeys.derive(volume_key, self.keybag.volume)
         self.replay = read_journal(self.keys, path)
+        self.nonces: list[bytes] = []  # of the link targets and attributes that were read last
 
     def _open_keybag(self, given: Credentials, key_volume: Optional[bytes]) -> tuple[Keybag, bytes, ClassKeys]:
         """From lk.keybag, or from lk.keybag.old where the former is missing or does not check."""
@@ -1674,7 +1685,9 @@ class Vault:
             refuse("the summary says otherwise than the header")
 
     def symlink(self, entry: Entry) -> bytes:
-        return open_symlink(self.keys, os.readlink(entry.backing), self.path)
+        raw = sealed_symlink(os.readlink(entry.backing), self.path)
+        self.nonces.append(raw[:16])
+        return open_symlink(self.keys, raw)
 
     def xattrs(self, backing: bytes, owner: bytes, prefix: str = XATTR_PREFIX) -> dict[bytes, bytes]:
         found = {}
@@ -1694,6 +1707,7 @@ class Vault:
                 value += os.getxattr(backing, continuation, follow_symlinks=False)
             name, plain = open_xattr(self.keys, owner, stored_name, value, prefix)
             found[name] = plain
+            self.nonces.append(split_xattr(stored_name, value, prefix)[1][:16])
         return found if prefix != XATTR_PREFIX else found | self.sidecar(owner)
 
     def sidecar(self, owner: bytes) -> dict[bytes, bytes]:
@@ -1701,6 +1715,7 @@ class Vault:
             raw = read_file(os.path.join(self.path, SIDECARS, sidecar_name(owner)), LARGEST_SIDECAR + 32)
         except FileNotFoundError:
             return {}
+        self.nonces.append(raw[:16])
         return open_sidecar(self.keys, owner, raw)
 
     def node_xattrs(self, backing: bytes) -> dict[bytes, bytes]:
@@ -1779,16 +1794,23 @@ def verify_command(vault: Vault, marks: dict[bytes, Mark]) -> int:
         counted[what] += 1
         print(f"{what}: {shown(path)}: {why}")
 
+    def compare(path: bytes, identifier: bytes, binding: bytes, found: FileHeader | DirectoryRecord) -> None:
+        mark = marks.get(mark_key(identifier, binding))
+        if mark is not None and (verdict := mark.verdict(found)):
+            report(verdict, path, f"this machine has seen generation {mark.generation}")
+
     pending: list[tuple[bytes, Optional[Entry]]] = [(b"/", None)]
     while pending:
         path, entry = pending.pop()
         try:
+            vault.nonces.clear()
             facts = describe(vault, entry)
+            for nonce in vault.nonces:
+                if (mark := marks.get(nonce[:12])) is not None and mark.is_gone:
+                    report("back", path, "a link or an attribute that this machine has seen replaced or removed")
             if facts["kind"] == "file":
                 counted["files"] += 1
-                mark = marks.get(mark_key(vault.header(entry)[0].file, entry.binding))
-                if mark is not None and (verdict := mark.verdict(vault.header(entry)[0])):
-                    report(verdict, path, f"this machine has seen generation {mark.generation}")
+                compare(path, vault.header(entry)[0].file, entry.binding, vault.header(entry)[0])
                 vault.check_summary(entry)
                 vault.check_contents(entry)
             elif facts["kind"] == "symbolic link":
@@ -1798,6 +1820,7 @@ def verify_command(vault: Vault, marks: dict[bytes, Mark]) -> int:
             else:
                 counted["directories"] += 1
                 directory = vault.root() if entry is None else vault.directory(entry.backing, entry.binding)
+                compare(path, directory.record.identifier, directory.binding, directory.record)
                 listing = vault.list(directory)
                 for name in listing.foreign:
                     report("foreign", path, shown(name))

@@ -17,7 +17,7 @@ public struct MarkTable: Sendable {
         private var blocks: UInt32 = 0
         private var digest: UInt32 = 0
         private var time: UInt32 = 0
-        /// Bits 0 to 7: the class; bit 8: gone; bit 31: the slot is in use.
+        /// Bits 0 to 7: the class; bit 8: gone; bits 9 and 10: the kind; bit 31: the slot is in use.
         private var bits: UInt32 = 0
 
         private static let used: UInt32 = 1 << 31
@@ -32,7 +32,9 @@ public struct MarkTable: Sendable {
             blocks = mark.blocks
             digest = mark.digest
             time = mark.time
-            bits = Self.used | (mark.isGone ? Self.gone : 0) | UInt32(mark.protectionClass.rawValue)
+            bits =
+                Self.used | (mark.isGone ? Self.gone : 0) | UInt32(mark.kind.rawValue) << 9
+                | UInt32(mark.protectionClass.rawValue)
         }
 
         private static func halves(_ number: UInt64) -> (UInt32, UInt32) {
@@ -41,13 +43,14 @@ public struct MarkTable: Sendable {
 
         var isUsed: Bool { bits & Self.used != 0 }
         var key: MarkKey { MarkKey(UInt64(keyHigh) << 32 | UInt64(keyLow), second) }
-        var isGone: Bool { bits & Self.gone != 0 }
+        var isGone: Bool { isUsed && bits & Self.gone != 0 }
+        var kind: Mark.Kind { Mark.Kind(rawValue: UInt8(bits >> 9 & 3)) ?? .file }
 
         var mark: Mark {
             Mark(
                 generation: UInt64(generationHigh) << 32 | UInt64(generationLow), blocks: blocks, digest: digest,
                 time: time, protectionClass: ProtectionClass(rawValue: UInt8(bits & 0xFF)) ?? .complete,
-                isGone: isGone)
+                isGone: isGone, kind: kind)
         }
     }
 
@@ -95,8 +98,8 @@ public struct MarkTable: Sendable {
 
     private var shards = [Shard](repeating: Shard(), count: shardCount)
     public private(set) var count = 0
-    /// How many of them tell that a name is gone.
-    public private(set) var goneCount = 0
+    /// How many of them tell that a name is gone, and how many that a value is.
+    public private(set) var goneCount = (names: 0, values: 0)
 
     public init() {}
 
@@ -121,15 +124,21 @@ public struct MarkTable: Sendable {
             shards[number].count += 1
             count += 1
         }
-        goneCount += (mark.isGone ? 1 : 0) - (before.isUsed && before.isGone ? 1 : 0)
+        countGone(before, -1)
+        countGone(shards[number].slots[index], 1)
     }
 
     public mutating func remove(_ key: MarkKey) {
         let number = Self.shard(key)
         guard let index = shards[number].index(of: key), shards[number].slots[index].isUsed else { return }
-        if shards[number].slots[index].isGone { goneCount -= 1 }
+        countGone(shards[number].slots[index], -1)
         shards[number].free(index)
         count -= 1
+    }
+
+    private mutating func countGone(_ slot: Slot, _ change: Int) {
+        guard slot.isGone else { return }
+        if slot.kind == .value { goneCount.values += change } else { goneCount.names += change }
     }
 
     public func forEach<E: Error>(_ body: (MarkKey, Mark) throws(E) -> Void) throws(E) {
@@ -138,13 +147,14 @@ public struct MarkTable: Sendable {
         }
     }
 
-    /// The older half of the marks that tell that a name is gone, once there are more than `most` of them.
-    public func goneBeyond(_ most: Int) -> [MarkKey] {
-        guard goneCount > most else { return [] }
+    /// The older half of the marks that tell that a name, or a value, is gone, once there are more than `most` of them.
+    public func goneBeyond(_ most: Int, ofValues: Bool) -> [MarkKey] {
+        let count = ofValues ? goneCount.values : goneCount.names
+        guard count > most else { return [] }
         var gone: [(time: UInt32, key: MarkKey)] = []
-        gone.reserveCapacity(goneCount)
-        forEach { key, mark in if mark.isGone { gone.append((mark.time, key)) } }
+        gone.reserveCapacity(count)
+        forEach { key, mark in if mark.isGone, (mark.kind == .value) == ofValues { gone.append((mark.time, key)) } }
         gone.sort { $0.time < $1.time }
-        return gone.prefix(goneCount - most / 2).map(\.key)
+        return gone.prefix(count - most / 2).map(\.key)
     }
 }

@@ -13,6 +13,8 @@ public final class Marks: Sendable {
     public static let most = 4 << 20
     /// How many names that are gone are remembered; the older half is forgotten when there are more.
     public static let mostGone = 1 << 18
+    /// The same of values. One program that changes an attribute again and again makes no file be forgotten.
+    public static let mostGoneValues = 1 << 16
     /// Beyond so many marks that wait for a flush, files that were only seen are not noted.
     static let mostWaiting = 1 << 17
     /// No header of a higher generation is remembered: a thief of the keys could make one that no later one surpasses.
@@ -30,6 +32,10 @@ public final class Marks: Sendable {
         var flush: UInt64 = 0
         /// How many files could not be flushed alone.
         var failedFlushes = 0
+
+        var hasTooManyGone: Bool {
+            table.goneCount.names > Marks.mostGone || table.goneCount.values > Marks.mostGoneValues
+        }
     }
 
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
@@ -143,6 +149,17 @@ public final class Marks: Sendable {
         }
     }
 
+    /// Remembers that a directory has lost a name: no record of this generation, or an older one, belongs there.
+    public func noteGone(_ record: DirectoryRecord, of key: MarkKey) {
+        state.withLock { $0.note(Mark(record, time: Self.now, isGone: true), of: key, isOwn: true) }
+    }
+
+    /// Remembers that a value was replaced or removed.
+    public func noteGone(value key: MarkKey) { state.withLock { $0.noteValue(key, isGone: true) } }
+
+    /// A value that was replaced or removed is there on purpose.
+    public func accept(value key: MarkKey) { state.withLock { $0.noteValue(key, isGone: false) } }
+
     /// Forgets everything: what is in the vault now is as it should be.
     public func forgetAll() throws(Errno) {
         try file.withLock { (file) throws(Errno) in
@@ -204,10 +221,13 @@ public final class Marks: Sendable {
         try file.withLock { (file) throws(Errno) in
             guard file != nil else { return }
             // Looked for in a copy: this takes long in a large table.
-            let forgotten = state.withLock { $0.table.goneCount > Self.mostGone ? $0.table : nil }?.goneBeyond(
-                Self.mostGone)
+            let full = state.withLock { $0.hasTooManyGone ? $0.table : nil }
+            let forgotten =
+                full.map {
+                    $0.goneBeyond(Self.mostGone, ofValues: false) + $0.goneBeyond(Self.mostGoneValues, ofValues: true)
+                } ?? []
             let (unsaved, count) = state.withLock { state in
-                state.forget(forgotten ?? [])
+                state.forget(forgotten)
                 defer { state.unsaved = [:] }
                 return (state.unsaved, state.table.count)
             }
@@ -238,6 +258,15 @@ public final class Marks: Sendable {
 }
 
 extension Marks.State {
+    fileprivate mutating func noteValue(_ key: MarkKey, isGone: Bool) {
+        let known = table[key]
+        guard known?.isGone ?? false != isGone else { return }
+        note(
+            Mark(
+                generation: (known?.generation ?? 0) + 1, digest: 0, time: Marks.now, protectionClass: .none,
+                isGone: isGone, kind: .value), of: key, isOwn: true)
+    }
+
     fileprivate mutating func note(_ mark: Mark, of key: MarkKey, isOwn: Bool) {
         guard mark.generation <= Marks.highestGeneration else { return }
         let known = table[key]

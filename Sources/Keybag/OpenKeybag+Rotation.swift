@@ -62,6 +62,8 @@ extension OpenKeybag {
         file.publicKey = try crypto(try X25519.publicKey(of: bundle.privateKeyB()))
         file.deviceSlot = try crypto(try DeviceSlotKeys.wrap(bundle, device))
         file.previousKeys = try crypto(try bundle.previousKeys(opened.bundle, device))
+        // The way up for a vault of an earlier version.
+        file.features.incompatible |= KeybagFile.numberedDirectoriesFeature
         file.slots = []
         for slot in old.slots {
             if let head = slot.head, head.identifier == opened.identifier {

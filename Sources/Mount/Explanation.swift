@@ -21,7 +21,7 @@ public struct ProtectionFacts: Sendable {
     /// What is damaged; nil if nothing was noticed.
     public var damage: Damage?
     /// Nil if nothing newer was seen.
-    public var stale: StaleFile?
+    public var stale: StaleObject?
     /// Whether it is refused for that.
     public var isRefused = false
 }
@@ -45,9 +45,7 @@ extension VaultFileSystem {
                 }
             }
             let (hasKey, handles) = node.state.withLock { ($0.file?.file.hasKey ?? false, $0.file?.handles ?? 0) }
-            let stale = try? node.latestName.flatMap { (location) throws(VaultError) in
-                try vault.staleness(of: location.name, in: try directory(of: location.parent))
-            }
+            let stale = try? staleness(of: node)
             var facts = ProtectionFacts(
                 kind: status.kind, protectionClass: protection?.class, isExplicit: protection?.isExplicit ?? false,
                 directoryClass: try node.latestName.map { (location) throws(VaultError) in
@@ -88,6 +86,11 @@ extension VaultFileSystem {
             }
             return facts
         }
+    }
+
+    private func staleness(of node: Node) throws(VaultError) -> StaleObject? {
+        guard let location = node.latestName else { return try vault.staleness(ofRoot: try directory(of: node)) }
+        return try vault.staleness(of: location.name, in: try directory(of: location.parent))
     }
 
     /// What was refused of an object, and whether its header is damaged. Needs `tree` shared.

@@ -10,10 +10,15 @@ extension VaultFileSystem {
     /// Logs files that were found. Called by a thread of its own, which holds no lock.
     ///
     /// - Parameter more: how many others were found.
-    func tell(_ found: [StaleFile], more: Int) {
+    func tell(_ found: [StaleObject], more: Int) {
         for stale in found {
-            let folder = nodes.all.first { $0.identity == .directory(stale.folder) }
-            let path = path(of: folder, stale.name)
+            let path: Printable
+            switch stale.place {
+            case .entry(let name, _, let folder):
+                path = self.path(of: nodes.all.first { $0.identity == .directory(folder) }, name)
+            case .inode(let inode):
+                path = self.path(of: nodes.all.first { $0.backing.inode == inode && nodes[$0.backing] === $0 })
+            }
             staleNotice.add(path, stale.key)
             log(.stale(path: path, stale))
         }
@@ -31,14 +36,18 @@ extension VaultFileSystem {
         }
     }
 
-    /// The file behind a descriptor of this mount is the right one, whatever this machine has seen.
+    /// What is behind a descriptor of this mount is the right one, whatever this machine has seen.
     func accept(_ status: FileStatus) throws(VaultError) {
         guard
             let node = nodes[BackingInode(inode: status.inode, device: nodes.root.backing.device)]
                 ?? nodes.all.first(where: { $0.backing.inode == status.inode && nodes[$0.backing] === $0 })
         else { throw .system(.ENOENT) }
-        guard node.isFile else { throw .system(.EINVAL) }
         try tree.withShared { () throws(VaultError) in
+            if node.isDirectory {
+                let directory = try directory(of: node)
+                try vault.accept(directory)
+                return node.state.withLock { $0.directory = directory }
+            }
             for location in node.names { try vault.accept(location.name, in: try directory(of: location.parent)) }
         }
     }

@@ -11,7 +11,7 @@ public enum MountEvent: Sendable {
     /// A failure that was reported to no program, and the first file or folder that it concerns, with its name.
     case trouble(Printable, first: String? = nil)
     /// A file is older than what this machine has seen.
-    case stale(path: Printable, StaleFile)
+    case stale(path: Printable, StaleObject)
     /// The whole vault looks as it did at a moment, in seconds since 1970; or, if that is nil, its journal is older
     /// than what this machine has seen, and what was in it is missed.
     case staleVault(since: Int64?)

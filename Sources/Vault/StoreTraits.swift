@@ -9,6 +9,8 @@ public struct StoreTraits: Hashable, Sendable {
     public var nameMax: Int
     /// How the vault keeps directory records.
     public var recordKind: RecordKind
+    /// Whether each change of a directory record gets a higher generation. It is a setting of the vault.
+    public var numbersDirectories: Bool
     /// Whether the store takes extended attributes of users. Without them the vault keeps them in sidecars.
     public var hasAttributes: Bool
     /// Whether names that differ in case alone are two. A vault cannot live in a store where they are one.
@@ -30,11 +32,13 @@ public struct StoreTraits: Hashable, Sendable {
     }
 
     public init(
-        nameMax: Int, recordKind: RecordKind, hasAttributes: Bool = true, isCaseSensitive: Bool = true,
+        nameMax: Int, recordKind: RecordKind, numbersDirectories: Bool = true, hasAttributes: Bool = true,
+        isCaseSensitive: Bool = true,
         hasHardLinks: Bool = true, keepsInodeNumbers: Bool = true, pinsOpenInodes: Bool = true
     ) {
         self.nameMax = nameMax
         self.recordKind = recordKind
+        self.numbersDirectories = numbersDirectories
         self.hasAttributes = hasAttributes
         self.isCaseSensitive = isCaseSensitive
         self.hasHardLinks = hasHardLinks

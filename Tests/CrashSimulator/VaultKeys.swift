@@ -111,9 +111,9 @@ extension FreshnessWatch {
     var violations: [Violation] {
         let journal = journal == .seen ? [] : [Violation(.stale, "the journal: \(journal)")]
         return journal
-            + takeNews().files.map { stale in
+            + takeNews().objects.map { stale in
                 Violation(
-                    .stale, "\(stale.name): \(stale.verdict), found \(stale.found), seen \(stale.remembered)")
+                    .stale, "\(stale.place), \(stale.kind): \(stale.verdict), seen \(stale.remembered)")
             }
     }
 }

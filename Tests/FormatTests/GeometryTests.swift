@@ -73,12 +73,12 @@ import Testing
 
     @Test func directoryRecordRoundTrip() throws {
         let record = DirectoryRecord(
-            directory: DirectoryIdentifier([UInt8](1...16)), defaultClass: .complete, isExplicit: true)
+            directory: DirectoryIdentifier([UInt8](1...16)), defaultClass: .complete, isExplicit: true, generation: 7)
         let bytes = record.encoded
         #expect(bytes.count == DirectoryRecord.byteCount)
         #expect(try unsafe DirectoryRecord(decoding: bytes.span.bytes) == record)
         #expect(Base64URL.encodedCount(bytes.count + 16) == DirectoryRecord.sealedTextCount)
-        for (offset, value) in [(16, 0), (16, 5), (17, 2), (18, 1), (27, 1)] {
+        for (offset, value) in [(16, 0), (16, 5), (17, 2), (25, 0x41), (26, 1), (27, 1)] {
             var bad = bytes
             bad[offset] = UInt8(value)
             #expect(throws: FormatError.self) { try unsafe DirectoryRecord(decoding: bad.span.bytes) }

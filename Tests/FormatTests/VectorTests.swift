@@ -148,6 +148,7 @@ import Testing
         let directoryID: String
         let `class`: UInt8
         let explicit: Bool
+        let generation: UInt64
         let record: String
         let target: String
     }
@@ -162,7 +163,7 @@ import Testing
             let record = try unsafe DirectoryRecord(decoding: raw.span.bytes)
             #expect(record.directory.bytes == bytes(item.directoryID))
             #expect(record.defaultClass.rawValue == item.class)
-            #expect(record.isExplicit == item.explicit)
+            #expect(record.isExplicit == item.explicit && record.generation == item.generation)
             #expect(record.encoded == raw)
             #expect(item.target.utf8.count == DirectoryRecord.sealedTextCount)
         }

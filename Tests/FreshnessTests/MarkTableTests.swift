@@ -4,8 +4,10 @@ import Testing
 @testable import Freshness
 
 @Suite struct MarkTableTests {
-    private func mark(_ generation: UInt64, isGone: Bool = false, time: UInt32 = 1) -> Mark {
-        Mark(generation: generation, digest: 7, time: time, protectionClass: .complete, isGone: isGone)
+    private func mark(
+        _ generation: UInt64, isGone: Bool = false, time: UInt32 = 1, kind: Mark.Kind = .file
+    ) -> Mark {
+        Mark(generation: generation, digest: 7, time: time, protectionClass: .complete, isGone: isGone, kind: kind)
     }
 
     /// The same as a dictionary, for random acts. Few keys share a home, and many keys follow one another.
@@ -17,7 +19,8 @@ import Testing
             let key = MarkKey(near ? random.next() % 600 << 40 : random.next(), UInt32(random.next() % 3))
             switch random.next() % 4 {
             case 0, 1:
-                let value = mark(random.next(), isGone: random.next() % 3 == 0)
+                let kind = Mark.Kind(rawValue: UInt8(random.next() % 3))!
+                let value = mark(random.next(), isGone: random.next() % 3 == 0, kind: kind)
                 table.set(value, for: key)
                 model[key] = value
             case 2:
@@ -29,7 +32,10 @@ import Testing
                 #expect(isSame)
             }
         }
-        #expect(table.count == model.count && table.goneCount == model.values.count(where: \.isGone))
+        #expect(table.count == model.count)
+        let gone = model.values.filter(\.isGone)
+        #expect(table.goneCount.values == gone.count { $0.kind == .value })
+        #expect(table.goneCount.names == gone.count { $0.kind != .value })
         let isSame = model.allSatisfy { table[$0.key] == $0.value }
         #expect(isSame)
         var listed: [MarkKey: Mark] = [:]
@@ -55,9 +61,14 @@ import Testing
             table.set(mark(1, isGone: true, time: UInt32(number)), for: MarkKey(UInt64(number) << 50, 1))
         }
         for number in 0..<100 { table.set(mark(1), for: MarkKey(UInt64(number) << 50, 2)) }
-        #expect(table.goneCount == 1000 && table.goneBeyond(1000).isEmpty)
-        let forgotten = table.goneBeyond(999)
+        for number in 0..<10 {
+            table.set(mark(1, isGone: true, time: 0, kind: .value), for: MarkKey(UInt64(number) << 50, 3))
+        }
+        #expect(table.goneCount.names == 1000 && table.goneBeyond(1000, ofValues: false).isEmpty)
+        #expect(table.goneCount.values == 10 && table.goneBeyond(10, ofValues: true).isEmpty)
+        let forgotten = table.goneBeyond(999, ofValues: false)
         #expect(forgotten == (0..<501).map { MarkKey(UInt64($0) << 50, 1) })
+        #expect(table.goneBeyond(9, ofValues: true).count == 6)
     }
 
     @Test func verdicts() {

@@ -19,6 +19,7 @@ import Testing
             let time: UInt32
             let `class`: UInt8
             let gone: Bool
+            let kind: UInt8
         }
         struct Flaw: Decodable {
             let why: String
@@ -76,7 +77,7 @@ import Testing
             #expect(record.mark.generation == item.generation && record.mark.blocks == item.blocks)
             #expect(
                 record.mark.digest == item.digest && record.mark.time == item.time && record.mark.isGone == item.gone)
-            #expect(record.mark.protectionClass.rawValue == item.class)
+            #expect(record.mark.protectionClass.rawValue == item.class && record.mark.kind.rawValue == item.kind)
             #expect(record.key.first == number(bytes(item.key)[..<8]))
             var encoded = [UInt8](repeating: 0xEE, count: MarkRecord.byteCount)
             do {

@@ -103,6 +103,16 @@ import Testing
         #expect(try keybag.slot(openedBy: credential) == 2)
     }
 
+    /// A vault of an earlier version has directories without generations until its keys are rotated.
+    @Test func numberedDirectories() throws {
+        let vectors = try Vectors("keybag")
+        let numbered = try open(folder(vectors, keybag: vectors.bytes("numberedKeybag")))
+        #expect(numbered.file.numbersDirectories)
+        _ = try numbered.unlock(passcode: secret(vectors.bytes("passcode")))
+        let earlier = try open(folder(vectors, keybag: vectors.bytes("keybag")))
+        #expect(!earlier.file.numbersDirectories && earlier.file.canWrite)
+    }
+
     @Test func opensWithPreviousKeys() throws {
         let vectors = try Vectors("keybag")
         let keybag = try open(folder(vectors, keybag: vectors.bytes("rotatingKeybag")))

@@ -1,3 +1,4 @@
+import Format
 import Foundation
 import Posix
 import TestSupport
@@ -31,12 +32,17 @@ import Testing
         try first.session { session in for name in ["a", "b"] as [Name] { try session.write(0, to: name) } }
         let machines = [first, try TestMachine(of: first, from: try first.copy())]
         var turn = 0
+        // What a failure prints.
+        var history: [String] = []
+        var past: String { history.suffix(80).joined(separator: "\n") }
         for round in 1...rounds {
             let machine = machines[turn]
             try machine.session(closing: round % 10 != 0) { session in
-                try session.expectFresh("round \(round)")
-                for _ in 0..<Int.random(in: 1...6, using: &random) { try act(session, UInt8(round % 256), &random) }
-                try session.expectFresh("round \(round), after the changes")
+                try session.expectFresh(past)
+                for _ in 0..<Int.random(in: 1...6, using: &random) {
+                    history.append("\(round) on \(turn): \(try act(session, UInt8(round % 256), &random))")
+                }
+                try session.expectFresh(past)
                 if round % 10 == 0 {
                     // The daemon is killed, and this machine goes on.
                     try session.vault.synchronize()
@@ -44,20 +50,36 @@ import Testing
                     session.vault.abandon()
                 }
             }
-            if round % 10 == 0 { try machine.session { try $0.expectFresh("round \(round), after a kill") } }
+            if round % 10 == 0 {
+                history.append("\(round): killed")
+                try machine.session { try $0.expectFresh(past) }
+            }
             guard Int.random(in: 0..<3, using: &random) > 0 else { continue }
             let way = Way.allCases.randomElement(using: &random)!
+            history.append("\(round): \(way) from \(turn)")
             let other = machines[1 - turn]
             try TestSupport.run("sh", ["-ec", way.command(from: machine.vaultPath, to: other.vaultPath)])
             turn = 1 - turn
         }
     }
 
-    private func act(_ session: TestMachine.Session, _ byte: UInt8, _ random: inout SeededRandom) throws {
-        let names = try session.vault.entries(of: session.root).map(\.name).sorted { "\($0)" < "\($1)" }
+    private func act(_ session: TestMachine.Session, _ byte: UInt8, _ random: inout SeededRandom) throws -> String {
+        let names = try session.files.sorted { "\($0)" < "\($1)" }
         let name = names.randomElement(using: &random)!
         let fresh = Name(bytes: Array("n\(Int.random(in: 0..<12, using: &random))".utf8))!
-        switch Int.random(in: 0..<8, using: &random) {
+        let choice = Int.random(in: 0..<12, using: &random)
+        switch choice {
+        case 8: try session.link("link", to: "target \(byte)")
+        case 9:
+            try session.set("user.note", to: "\(byte)", of: name)
+            // If nothing but the attribute changed, some of the ways would bring the old one back.
+            try session.write(byte, to: name)
+        case 10:
+            let protectionClass: ProtectionClass = byte % 2 == 0 ? .none : .completeUnlessOpen
+            try session.setClass(protectionClass, of: try session.aFolder)
+        case 11:
+            let folder = try session.aFolder
+            try session.renameFolder(folder, to: folder == "folder" ? "other folder" : "folder")
         case 0, 1: try session.write(byte, to: name)
         case 2: try session.write(byte, to: fresh)
         case 3 where names.count > 2: try session.remove(name)
@@ -74,17 +96,41 @@ import Testing
             try file.write([UInt8](repeating: byte, count: 6000), at: UInt64.random(in: 0..<9000, using: &random))
             try file.synchronize(dataOnly: Bool.random(using: &random))
         }
+        return "act \(choice) on \(name), \(fresh)"
     }
 }
 
 extension TestMachine.Session {
-    /// Reads everything.
-    fileprivate func expectFresh(_ when: String) throws {
-        for entry in try vault.entries(of: root) {
-            _ = try vault.lookupInBrief(entry.name, in: root)
-            _ = try open(entry.name)
+    /// The names of the files.
+    fileprivate var files: [Name] {
+        get throws { try vault.entries(of: root).filter { $0.kind == .regular }.map(\.name) }
+    }
+
+    /// The only folder, made if it is not there.
+    fileprivate var aFolder: Name {
+        get throws {
+            let found = try vault.entries(of: root).first { $0.kind == .directory }
+            if let found { return found.name }
+            _ = try folder("folder")
+            return "folder"
         }
-        let found = watch.takeNews().files.map { "\($0.name): \($0.verdict), \($0.found), \($0.remembered)" }
-        #expect(found.isEmpty, "\(when): \(found)")
+    }
+
+    /// Reads everything.
+    fileprivate func expectFresh(_ history: String) throws {
+        for entry in try vault.entries(of: root) {
+            switch entry.kind {
+            case .directory: _ = try folder(entry.name)
+            case .symbolicLink: _ = try target(of: entry.name)
+            default:
+                _ = try vault.lookupInBrief(entry.name, in: root)
+                _ = try open(entry.name)
+                let owner = AttributeOwner.file(try vault.openFile(entry.name, in: root))
+                for name in try vault.attributeNames(of: owner) { _ = try vault.attribute(name, of: owner) }
+            }
+        }
+        let found = watch.takeNews().objects.map { "\($0.place), \($0.kind): \($0.verdict), \($0.remembered)" }
+        let text = "\(history)\n\(found)"
+        #expect(found.isEmpty, "\(text)")
     }
 }

@@ -19,6 +19,8 @@ final class TestMachine {
     private let keys: VolumeKeys
     private let ring: KeyRing
     private var copies = 0
+    /// As in a vault that an earlier version has made, if it is false.
+    var numbersDirectories = true
 
     init() throws {
         try SecureHeap.initialize()
@@ -53,7 +55,7 @@ final class TestMachine {
 
         /// What was found since the last call, by name.
         var verdicts: [Name: Verdict] {
-            Dictionary(watch.takeNews().files.map { ($0.name, $0.verdict) }) { first, _ in first }
+            Dictionary(watch.takeNews().objects.map { ($0.name ?? "?", $0.verdict) }) { first, _ in first }
         }
 
         func open(_ name: Name, making: Bool = false) throws -> File {
@@ -71,6 +73,51 @@ final class TestMachine {
             let file = try open(name, making: !exists)
             try file.write([byte], at: 0)
             try file.persistLength()
+        }
+
+        /// A folder, made if it is not there.
+        func folder(_ name: Name) throws -> Directory {
+            if !(try vault.entries(of: root).contains { $0.name == name }) {
+                try vault.makeDirectory(name, in: root, Ownership(mode: 0o755, user: getuid(), group: getgid()))
+            }
+            return try vault.openDirectory(name, in: root)
+        }
+
+        func setClass(_ protectionClass: ProtectionClass, of name: Name) throws {
+            try vault.setDefaultClass(protectionClass, isExplicit: true, of: folder(name))
+        }
+
+        func renameFolder(_ old: Name, to new: Name) throws {
+            try vault.rename(
+                vault.renameEnd(old, in: root), .directory(try vault.openDirectory(old, in: root)),
+                to: vault.renameEnd(new, in: root), replaced: nil, RenameKind())
+        }
+
+        /// A link in place of what has the name.
+        func link(_ name: Name, to target: String) throws {
+            let isThere = try vault.entries(of: root).contains { $0.name == name }
+            let new: Name = isThere ? "fresh link" : name
+            try vault.makeSymbolicLink(
+                to: Array(target.utf8), new, in: root, user: getuid(), group: getgid())
+            guard isThere else { return }
+            try vault.rename(
+                vault.renameEnd(new, in: root), .other, to: vault.renameEnd(name, in: root), replaced: nil, RenameKind()
+            )
+        }
+
+        func target(of name: Name) throws -> String {
+            String(decoding: try vault.readSymbolicLink(name, in: root), as: UTF8.self)
+        }
+
+        func set(_ attribute: String, to value: String?, of name: Name) throws {
+            let (owner, attribute) = (AttributeOwner.file(try vault.openFile(name, in: root)), Array(attribute.utf8))
+            guard let value else { return try vault.removeAttribute(attribute, of: owner) }
+            try vault.setAttribute(attribute, to: Array(value.utf8), flags: 0, of: owner)
+        }
+
+        func attribute(_ attribute: String, of name: Name) throws -> String {
+            let owner = AttributeOwner.file(try vault.openFile(name, in: root))
+            return String(decoding: try vault.attribute(Array(attribute.utf8), of: owner), as: UTF8.self)
         }
 
         func read(_ name: Name) throws -> UInt8? { try open(name).contents(1).first }
@@ -110,8 +157,10 @@ final class TestMachine {
     ) throws {
         let marks = try Marks(path: Path(folder.path("marks")), volume: keys.volume, cipher: keys.marks)
         let watch = FreshnessWatch(marks, answer, remembers: !readOnly)
+        var traits = StoreTraits.ofTests
+        traits.numbersDirectories = numbersDirectories
         let vault = Vault(
-            store: try wrap(DirectoryStore(path: Path(vaultPath))), keys: keys, ring: ring, traits: .ofTests,
+            store: try wrap(DirectoryStore(path: Path(vaultPath))), keys: keys, ring: ring, traits: traits,
             isReadOnly: readOnly, journalSize: .smallest, freshness: watch)
         defer { vault.abandon() }
         try body(Session(vault: vault, root: try vault.openRoot(), watch: watch))
@@ -142,6 +191,27 @@ final class TestMachine {
         try TestSupport.run("cp", ["-p", "\(copy)/\(stored)", "\(vaultPath)/\(stored)"])
     }
 
+    /// Puts a folder, a link, or what is in a folder back as it was in a copy.
+    ///
+    /// - Parameter part: a path in the backing folder, such as that of its record.
+    func putBackTree(_ name: String, _ part: String = "", from copy: String) throws {
+        let path = try stored(name) + part
+        try? FileManager.default.removeItem(atPath: "\(vaultPath)/\(path)")
+        try TestSupport.run("cp", ["-a", "\(copy)/\(path)", "\(vaultPath)/\(path)"])
+    }
+
+    /// Puts the attributes of a file back as they were in a copy; one that was not there then stays.
+    func putBackAttributes(_ name: String, from copy: String) throws {
+        let name = try #require(Name(bytes: Array(try stored(name).utf8)))
+        let (old, new) = (try DirectoryStore(path: Path(copy)), try DirectoryStore(path: Path(vaultPath)))
+        let (oldFile, newFile) = (
+            try old.open(name, in: old.root, O_RDONLY, mode: 0), try new.open(name, in: new.root, O_RDWR, mode: 0)
+        )
+        for attribute in try old.attributeNames(of: oldFile) where attribute != "user.lk" {
+            try new.setAttribute(attribute, to: old.attribute(attribute, of: oldFile), flags: 0, of: newFile)
+        }
+    }
+
     /// Copies each name of a file that has several, as rsync does without --hard-links.
     ///
     /// - Parameter keeping: the other names stay links of one file.
@@ -157,6 +227,16 @@ final class TestMachine {
     func linkBack(_ name: String, to other: String) throws {
         try FileManager.default.linkItem(
             atPath: "\(vaultPath)/\(stored(other))", toPath: "\(vaultPath)/\(stored(name))")
+    }
+
+    func putBackRecordOfRoot(from copy: String) throws {
+        try FileManager.default.removeItem(atPath: vaultPath + "/lk.dir")
+        try TestSupport.run("cp", ["-a", copy + "/lk.dir", vaultPath + "/lk.dir"])
+    }
+
+    /// Adds what a folder of the vault's own had in a copy.
+    func putBackFolder(_ name: String, from copy: String) throws {
+        try TestSupport.run("cp", ["-a", "\(copy)/\(name)/.", "\(vaultPath)/\(name)"])
     }
 
     func replaceJournal(with copy: String?) throws {

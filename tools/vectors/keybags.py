@@ -114,6 +114,13 @@ def previous_keys() -> bytes:
     return aes_key_wrap(unlocked, PREVIOUS) + aes_key_wrap(locked, PREVIOUS[96:])
 
 
+def numbered_keybag() -> bytes:
+    """Of a vault whose directory records have generations; the others are of an earlier version."""
+    parts = keybag_parts()
+    return keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]),
+                   record(16, parts["passcodeSlot"])], incompatible=2)
+
+
 def rotating_keybag() -> bytes:
     """Of a vault whose files are being given new keys."""
     parts = keybag_parts()
@@ -190,7 +197,7 @@ def keybag_vectors() -> dict[str, Any]:
         ("zero at 10", keybag([settings, public_b, device, passcode], zero=1)),
         ("a generation above 2^62", keybag([settings, public_b, device, passcode], generation=(1 << 62) + 1)),
         ("size", keybag([settings, public_b, device, passcode], size=65_536)),
-        ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=2)),
+        ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=4)),
         ("previous keys that are missing", keybag([settings, public_b, device, passcode], incompatible=1)),
         ("previous keys without the feature", keybag([settings, public_b, device, previous, passcode])),
         ("previous keys behind a slot", keybag([settings, public_b, device, passcode, previous], incompatible=1)),
@@ -251,7 +258,8 @@ def keybag_vectors() -> dict[str, Any]:
         **{name: parts[name] for name in hexed},
         "securityKeyKeybag": security_key_keybag(), "fido2Secret": FIDO2_SECRET,
         "credential": fixed("credential", 80), "securityKeySalt": fixed("security key salt", 32),
-        "openKeybag": open_keybag(), "rotatingKeybag": rotating_keybag(), "previousClassKeys": PREVIOUS,
+        "openKeybag": open_keybag(), "rotatingKeybag": rotating_keybag(),
+        "numberedKeybag": numbered_keybag(), "previousClassKeys": PREVIOUS,
         "backup": backup(), "passphrase": PASSPHRASE,
         "keybag": good, "deviceKeyFile": device_key_file(), **seen_vectors(),
         "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],

@@ -12,7 +12,8 @@ HEAD = struct.pack("<8sH6x16s16s16x", b"LKMARKS1", 1, V, fixed("file of marks", 
 
 def mark_vectors() -> dict[str, Any]:
     records = [record("one", 7, 3, 0x01020304, 1_750_000_000, 1), record("two", 2**62, 2**32 - 1, 0, 0, 4),
-               record("one", 9, 0, 1, 2**32 - 1, 2, gone=True), record("three", 1, 0, 5, 6, 3)]
+               record("one", 9, 0, 1, 2**32 - 1, 2, flags=1), record("three", 1, 0, 5, 6, 3),
+               record("folder", 3, 0, 0x103, 6, 3, flags=2), record("value", 1, 0, 0, 6, 4, flags=5)]
     sealed = [batch(0, records[:2]), batch(1, records[2:3]), batch(2, records[3:])]
     whole = HEAD + b"".join(sealed)
     # How many records are read: those of the batches before the first one that is not right.
@@ -28,7 +29,7 @@ def mark_vectors() -> dict[str, Any]:
                flaw("version 2", HEAD[:8] + b"\2" + HEAD[9:] + sealed[0], 0),
                flaw("a byte of the head that is not zero", HEAD[:63] + b"\1" + sealed[0], 0),
                flaw("class 5", HEAD + batch(0, [record("one", 7, 3, 4, 5, 5), records[1]]), 1),
-               flaw("flag 2", HEAD + batch(0, [records[0], records[1][:33] + b"\2" + records[1][34:]]), 1),
+               flaw("kind 3", HEAD + batch(0, [records[0], records[1][:33] + b"\6" + records[1][34:]]), 1),
                flaw("a byte that is not zero", HEAD + batch(0, [records[0], records[1][:39] + b"\1"]), 1)]
     damaged += [flaw(f"byte {at} of a batch changed", flipped(whole, 64 + len(sealed[0]) + at), 2)
                 for at in range(len(sealed[1]))]
@@ -38,15 +39,15 @@ def mark_vectors() -> dict[str, Any]:
 
 
 def record(label: str, generation: int, blocks: int, digest: int, time: int, protection: int, *,
-           gone: bool = False) -> bytes:
+           flags: int = 0) -> bytes:
     key = fmt.mark_key(fixed(f"file {label}", 16), fixed("place", 16))
-    return key + struct.pack("<QIIIBB6x", generation, blocks, digest, time, protection, gone)
+    return key + struct.pack("<QIIIBB6x", generation, blocks, digest, time, protection, flags)
 
 
 def fields(plain: bytes) -> dict[str, Any]:
-    generation, blocks, digest, time, protection, gone = struct.unpack("<QIIIBB6x", plain[12:])
+    generation, blocks, digest, time, protection, flags = struct.unpack("<QIIIBB6x", plain[12:])
     return {"key": plain[:12], "generation": generation, "blocks": blocks, "digest": digest, "time": time,
-            "class": protection, "gone": gone == 1}
+            "class": protection, "gone": flags & 1 == 1, "kind": flags >> 1}
 
 
 def batch(number: int, records: list[bytes]) -> bytes:

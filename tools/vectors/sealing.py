@@ -66,8 +66,8 @@ def directory_target(binding: bytes, record: bytes) -> str:
     return fmt.b64_encode(siv(KEYS.directories, [V, binding], record)).decode()
 
 
-def directory_record(identifier: bytes, protection: int, explicit: bool) -> bytes:
-    return identifier + bytes([protection, explicit]) + bytes(10)
+def directory_record(identifier: bytes, protection: int, explicit: bool, generation: int = 0) -> bytes:
+    return identifier + bytes([protection, explicit]) + generation.to_bytes(8, "little") + bytes(2)
 
 
 def wrap(file_key: bytes, file: bytes, protection: int) -> bytes:

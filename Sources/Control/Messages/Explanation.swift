@@ -43,19 +43,22 @@ public struct Explanation: Codable, Hashable, Sendable {
         public enum Verdict: String, Codable, Hashable, Sendable {
             /// An older version.
             case older
-            /// A file that was removed, or had another name.
+            /// What was removed, or had another name.
             case back
             /// Another version of the same age: two machines have changed the file apart from each other.
             case conflict
         }
 
+        /// What is older: the file, the folder, or an attribute of it, in words.
+        public var what: String
         public var verdict: Verdict
         /// When this machine saw the newer version, or the file losing its name, in seconds since 1970.
         public var seen: Double
-        /// When the version that is there was written, in seconds since 1970.
-        public var written: Double
+        /// When the version that is there was written, in seconds since 1970; nil of what has no header.
+        public var written: Double?
 
-        public init(verdict: Verdict, seen: Double, written: Double) {
+        public init(what: String, verdict: Verdict, seen: Double, written: Double?) {
+            self.what = what
             self.verdict = verdict
             self.seen = seen
             self.written = written

@@ -23,17 +23,45 @@ extension Explanation {
     }
 
     private static func actions(_ kind: Kind, _ facts: ProtectionFacts, _ state: Status.State) -> [Action] {
-        let metadata = Action(name: "stat, rename, link, remove, change mode and owner", allowed: true)
         if let damage = facts.damage, damage.isWhole {
             return [Action(name: "open", allowed: false, reason: damage.reasons.first)]
         }
-        if facts.isRefused {
+        if facts.isRefused, let stale = facts.stale { return actions(kind, facts, state, refusing: stale) }
+        return possibleActions(kind, facts, state)
+    }
+
+    /// What is possible with something that is older than this machine has seen, and refused for that.
+    private static func actions(
+        _ kind: Kind, _ facts: ProtectionFacts, _ state: Status.State, refusing stale: StaleObject
+    ) -> [Action] {
+        func refused(_ name: String) -> Action {
             let reason = "older than this machine has seen, and refused until it is accepted"
+            return Action(name: name, allowed: false, reason: reason)
+        }
+        switch stale.kind {
+        case .file:
             return [
                 Action(name: "stat, remove, change mode and owner", allowed: true),
-                Action(name: "open, rename, link, change its class", allowed: false, reason: reason),
+                refused("open, rename, link, change its class"),
             ]
+        case .directory:
+            return [
+                Action(name: "stat, open and remove what is in it by its path", allowed: true),
+                refused("list, create and rename in it, change its class"),
+            ]
+        case .symbolicLink:
+            return [Action(name: "stat, rename, remove", allowed: true), refused("read its target")]
+        case .attribute(let name?):
+            return possibleActions(kind, facts, state) + [
+                refused("\("read the attribute \(Path(bytes: name))" as Printable)")
+            ]
+        case .attribute(nil):
+            return possibleActions(kind, facts, state) + [refused("read and change its attributes")]
         }
+    }
+
+    private static func possibleActions(_ kind: Kind, _ facts: ProtectionFacts, _ state: Status.State) -> [Action] {
+        let metadata = Action(name: "stat, rename, link, remove, change mode and owner", allowed: true)
         guard let protectionClass = facts.protectionClass else { return [metadata] }
         let reason = facts.canOpen ? nil : protectionClass.absence(in: state)
         switch kind {
@@ -76,14 +104,16 @@ extension Explanation.Damage {
 }
 
 extension Explanation.Older {
-    fileprivate init(_ stale: StaleFile) {
+    fileprivate init(_ stale: StaleObject) {
         let verdict: Verdict =
             switch stale.verdict {
             case .conflict: .conflict
             case .back: .back
             case .older, .same, .newer: .older
             }
-        self.init(verdict: verdict, seen: Double(stale.remembered.time), written: Double(stale.written))
+        self.init(
+            what: "\(stale.reason)", verdict: verdict, seen: Double(stale.remembered.time),
+            written: stale.written.map { Double($0) })
     }
 }
 

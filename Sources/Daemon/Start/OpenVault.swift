@@ -113,6 +113,7 @@ struct OpenVault: Sendable {
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
+            numbersDirectories: keybag.file.numbersDirectories,
             hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes,
             keepsInodeNumbers: storeFacts.keepsInodeNumbers, pinsOpenInodes: bounded == nil)
         let (freshness, trouble) = try freshness(configuration, log)

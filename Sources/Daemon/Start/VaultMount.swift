@@ -245,14 +245,17 @@ extension MountEvent {
         case .trouble(let text, let first):
             log.warning("\(text.text)", metadata: first.map { ["first": "\($0)"] } ?? [:])
         case .stale(let path, let stale):
-            log.warning(
-                "\(stale.reason)",
-                metadata: [
-                    "path": .stringConvertible(path),
-                    "stored": .stringConvertible("\(stale.stored)" as Printable),
-                    "seen": "\(Timespec(seconds: Int64(stale.remembered.time), nanoseconds: 0).date)",
-                    "written": "\(Timespec(seconds: stale.written, nanoseconds: 0).date)",
-                ])
+            var metadata: Logger.Metadata = [
+                "path": .stringConvertible(path),
+                "seen": "\(Timespec(seconds: Int64(stale.remembered.time), nanoseconds: 0).date)",
+            ]
+            if case .entry(_, let stored, _) = stale.place {
+                metadata["stored"] = .stringConvertible("\(stored)" as Printable)
+            }
+            if let written = stale.written {
+                metadata["written"] = "\(Timespec(seconds: written, nanoseconds: 0).date)"
+            }
+            log.warning("\(stale.reason)", metadata: metadata)
         case .staleVault(let moment):
             if let moment {
                 log.warning(

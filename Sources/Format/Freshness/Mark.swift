@@ -1,4 +1,4 @@
-/// What a machine remembers of one name of one file: a lower bound of how new what is there must be.
+/// What a machine remembers of one name of one file or directory: a lower bound of how new what is there must be.
 public struct Mark: Hashable, Sendable {
     /// Of the newest header that was seen under this name.
     public var generation: UInt64
@@ -12,10 +12,18 @@ public struct Mark: Hashable, Sendable {
     public var protectionClass: ProtectionClass
     /// The file has lost this name: it was removed, replaced or renamed.
     public var isGone: Bool
+    public var kind: Kind
+
+    public enum Kind: UInt8, Sendable {
+        case file = 0
+        case directory = 1
+        /// Something that is sealed with a nonce of its own: it can be gone, but not have a newer version.
+        case value = 2
+    }
 
     public init(
         generation: UInt64, blocks: UInt32 = 0, digest: UInt32, time: UInt32, protectionClass: ProtectionClass,
-        isGone: Bool = false
+        isGone: Bool = false, kind: Kind = .file
     ) {
         self.generation = generation
         self.blocks = blocks
@@ -23,6 +31,7 @@ public struct Mark: Hashable, Sendable {
         self.time = time
         self.protectionClass = protectionClass
         self.isGone = isGone
+        self.kind = kind
     }
 
     /// What a header tells.
@@ -31,5 +40,13 @@ public struct Mark: Hashable, Sendable {
             generation: header.generation,
             blocks: UInt32(clamping: BlockGeometry.blockCount(forLength: header.length)),
             digest: header.digestWithoutLength, time: time, protectionClass: header.protectionClass, isGone: isGone)
+    }
+
+    /// What a directory record tells.
+    public init(_ record: DirectoryRecord, time: UInt32, isGone: Bool = false) {
+        self.init(
+            generation: record.generation,
+            digest: UInt32(record.defaultClass.rawValue) | (record.isExplicit ? 1 << 8 : 0), time: time,
+            protectionClass: record.defaultClass, isGone: isGone, kind: .directory)
     }
 }

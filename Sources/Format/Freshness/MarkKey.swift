@@ -9,6 +9,18 @@ public struct MarkKey: Hashable, Sendable {
             UInt32(truncatingIfNeeded: file.secondHalf ^ binding.secondHalf))
     }
 
+    /// The key of something that is sealed with a nonce of its own, 16 random bytes: an extended attribute, a file of
+    /// them, or the target of a symbolic link.
+    public init(value nonce: [UInt8]) {
+        unsafe self.init(
+            nonce.span.bytes.integer(at: 0, as: UInt64.self), nonce.span.bytes.integer(at: 8, as: UInt32.self))
+    }
+
+    /// The same of the root or another directory as of a file.
+    public init(_ directory: DirectoryIdentifier, at binding: NameBinding) {
+        self.init(FileIdentifier(directory.bytes), at: binding)
+    }
+
     /// The journal's: no file has the ID of zeros.
     public static let journal = MarkKey(0, 0)
 

@@ -15,7 +15,7 @@ public struct MarkRecord: Hashable, Sendable {
     public init?(_ bytes: RawSpan, at offset: Int) {
         guard bytes.byteCount >= offset + Self.byteCount, bytes.isZero(offset + 34..<offset + 40),
             let protectionClass = ProtectionClass(rawValue: bytes.integer(at: offset + 32, as: UInt8.self)),
-            bytes.integer(at: offset + 33, as: UInt8.self) & ~Self.gone == 0
+            let kind = Mark.Kind(rawValue: bytes.integer(at: offset + 33, as: UInt8.self) >> 1)
         else { return nil }
         self.init(
             MarkKey(bytes.integer(at: offset, as: UInt64.self), bytes.integer(at: offset + 8, as: UInt32.self)),
@@ -24,7 +24,7 @@ public struct MarkRecord: Hashable, Sendable {
                 blocks: bytes.integer(at: offset + 20, as: UInt32.self),
                 digest: bytes.integer(at: offset + 24, as: UInt32.self),
                 time: bytes.integer(at: offset + 28, as: UInt32.self), protectionClass: protectionClass,
-                isGone: bytes.integer(at: offset + 33, as: UInt8.self) == Self.gone))
+                isGone: bytes.integer(at: offset + 33, as: UInt8.self) & Self.gone != 0, kind: kind))
     }
 
     /// Writes 40 bytes at an offset; traps if they do not fit.
@@ -36,7 +36,7 @@ public struct MarkRecord: Hashable, Sendable {
         bytes.store(mark.digest, at: offset + 24)
         bytes.store(mark.time, at: offset + 28)
         bytes.store(mark.protectionClass.rawValue, at: offset + 32)
-        bytes.store(mark.isGone ? Self.gone : 0, at: offset + 33)
+        bytes.store((mark.isGone ? Self.gone : 0) | mark.kind.rawValue << 1, at: offset + 33)
         bytes.store(UInt16(0), at: offset + 34)
         bytes.store(UInt32(0), at: offset + 36)
     }

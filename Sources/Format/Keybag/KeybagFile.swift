@@ -42,6 +42,7 @@ public struct KeybagFile: Hashable, Sendable {
         precondition(publicKey.count == Self.publicKeyByteCount && deviceSlot.count == Self.deviceSlotByteCount)
         self.volume = volume
         generation = 1
+        features.incompatible = Self.numberedDirectoriesFeature
         self.settings = settings
         self.publicKey = publicKey
         self.deviceSlot = deviceSlot
@@ -60,7 +61,7 @@ public struct KeybagFile: Hashable, Sendable {
         }
         let features = FeatureBits(bytes, at: 16)
         self.features = features
-        guard features.incompatible & ~Self.rotatingFeature == 0 else { throw .unknownFeature }
+        guard features.incompatible & ~Self.knownFeatures == 0 else { throw .unknownFeature }
         volume = VolumeIdentifier(bytes, at: 28)
         generation = bytes.integer(at: 44, as: UInt64.self)
         guard generation <= Self.highestGeneration else { throw .badField("generation") }

@@ -29,8 +29,4 @@ extension KeybagFile {
     /// The incompatible feature of a keybag with previous keys: a program without it would take files with old wraps
     /// for damaged.
     public static let rotatingFeature: UInt32 = 1
-
-    public var canWrite: Bool {
-        features.incompatible & ~Self.rotatingFeature == 0 && features.readOnlyCompatible == 0
-    }
 }

@@ -9,11 +9,18 @@ public struct DirectoryRecord: Hashable, Sendable {
     public var defaultClass: ProtectionClass
     /// The class was set on this directory, not inherited from its parent.
     public var isExplicit: Bool
+    /// 0 for a new directory. Each change of the record raises it, in a vault with numbered directories.
+    public var generation: UInt64
+    /// No program changes a record so often: a higher one was made so that no later one surpasses it.
+    public static let highestGeneration: UInt64 = 1 << 62
 
-    public init(directory: DirectoryIdentifier, defaultClass: ProtectionClass, isExplicit: Bool) {
+    public init(
+        directory: DirectoryIdentifier, defaultClass: ProtectionClass, isExplicit: Bool, generation: UInt64 = 0
+    ) {
         self.directory = directory
         self.defaultClass = defaultClass
         self.isExplicit = isExplicit
+        self.generation = generation
     }
 
     public init(decoding bytes: RawSpan) throws(FormatError) {
@@ -26,10 +33,13 @@ public struct DirectoryRecord: Hashable, Sendable {
         let flags = bytes.integer(at: 17, as: UInt8.self)
         guard flags <= 1 else { throw .badField("flags") }
         isExplicit = flags == 1
-        guard bytes.isZero(18..<28) else { throw .badField("reserved") }
+        generation = bytes.integer(at: 18, as: UInt64.self)
+        guard generation <= Self.highestGeneration else { throw .badField("generation") }
+        guard bytes.isZero(26..<28) else { throw .badField("reserved") }
     }
 
     public var encoded: [UInt8] {
-        directory.bytes + [defaultClass.rawValue, isExplicit ? 1 : 0] + [UInt8](repeating: 0, count: 10)
+        directory.bytes + [defaultClass.rawValue, isExplicit ? 1 : 0]
+            + (0..<8).map { UInt8(truncatingIfNeeded: generation >> (8 * $0)) } + [0, 0]
     }
 }

@@ -189,9 +189,10 @@ extension Vault {
         }
     }
 
-    /// The class of a new entry in a folder.
+    /// The class of a new entry in a folder. An older record may have a weaker one than this machine has seen.
     public func classOfNew(in parent: Directory) -> ProtectionClass {
-        min(parent.record.defaultClass, options.minimumClass)
+        let (record, older) = parent.state.withLock { ($0.record, $0.isOlder) }
+        return min(record.defaultClass, older?.seenClass ?? record.defaultClass, options.minimumClass)
     }
 
     /// The class that a file created under `name` gets.

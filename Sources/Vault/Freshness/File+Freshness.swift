@@ -63,7 +63,7 @@ extension File {
     }
 
     /// The file was found to be older than what this machine has seen. It may have been accepted since.
-    func found(_ stale: StaleFile, refusing: Bool) {
+    func found(_ stale: StaleObject, refusing: Bool) {
         lock.withExclusive {
             guard let placedMark, let known = vault.freshness?.marks[stale.key], !known.verdict(on: placedMark).isFresh
             else { return }

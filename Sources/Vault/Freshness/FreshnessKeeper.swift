@@ -13,7 +13,7 @@ public final class FreshnessKeeper: Sendable {
 
     private let vault: Vault
     private let watch: FreshnessWatch
-    private let found: @Sendable ([StaleFile], Int) -> Void
+    private let found: @Sendable ([StaleObject], Int) -> Void
     private let failed: @Sendable (Errno) -> Void
     private let end: Wakeup
     private let worker = Worker()
@@ -23,7 +23,7 @@ public final class FreshnessKeeper: Sendable {
     ///     others.
     ///   - failed: called when the file of marks cannot be written, once until it can be again.
     public init?(
-        _ vault: Vault, found: @escaping @Sendable ([StaleFile], Int) -> Void,
+        _ vault: Vault, found: @escaping @Sendable ([StaleObject], Int) -> Void,
         failed: @escaping @Sendable (Errno) -> Void
     ) throws(Errno) {
         guard let watch = vault.freshness else { return nil }
@@ -84,6 +84,6 @@ public final class FreshnessKeeper: Sendable {
 
     private func tell() {
         let news = watch.takeNews()
-        if !news.files.isEmpty { found(news.files, news.more) }
+        if !news.objects.isEmpty { found(news.objects, news.more) }
     }
 }

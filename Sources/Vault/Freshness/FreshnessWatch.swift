@@ -25,7 +25,7 @@ public final class FreshnessWatch: Sendable {
         var told: Set<MarkKey> = []
         /// When the first of those was seen that are newer than what was found, in seconds since 1970.
         var firstMissed = UInt32.max
-        var news: [StaleFile] = []
+        var news: [StaleObject] = []
         /// How many were found that are not in `news`.
         var more = 0
         var moment: Int64?
@@ -51,7 +51,7 @@ public final class FreshnessWatch: Sendable {
     }
 
     /// Notes that a file was found; each is told once.
-    func tell(_ stale: StaleFile) {
+    func tell(_ stale: StaleObject) {
         state.withLock { state in
             guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return }
             if state.news.count < Self.mostNews { state.news.append(stale) } else { state.more += 1 }
@@ -70,7 +70,7 @@ public final class FreshnessWatch: Sendable {
     /// What was found since the last call; of very many, only some.
     ///
     /// - Returns: those, and how many more there were.
-    public func takeNews() -> (files: [StaleFile], more: Int) {
+    public func takeNews() -> (objects: [StaleObject], more: Int) {
         state.withLock { state in
             defer { (state.news, state.more) = ([], 0) }
             return (state.news, state.more)

@@ -17,7 +17,7 @@ extension Vault {
     /// Compares a header with what this machine remembers, and remembers it. Nil if it is as new.
     ///
     /// - Parameter header: as it counts: in a read-only vault, the journal's.
-    func staleness(of header: FileHeader, _ place: FoundPlace) throws(VaultError) -> StaleFile? {
+    func staleness(of header: FileHeader, _ place: FoundPlace) throws(VaultError) -> StaleObject? {
         guard let freshness else { return nil }
         let key = MarkKey(header.file, at: place.binding)
         var found = Mark(header, time: Marks.now)
@@ -38,9 +38,9 @@ extension Vault {
             known = noted
             if freshness.marks[key] == noted { break }
         }
-        let stale = StaleFile(
-            verdict: known.verdict(on: found), remembered: known, found: found, written: written, name: place.name,
-            stored: place.stored, folder: place.parent.identifier, key: key)
+        let stale = StaleObject(
+            kind: .file, verdict: known.verdict(on: found), remembered: known, written: written,
+            place: .entry(place.name, stored: place.stored, in: place.parent.identifier), key: key)
         freshness.tell(stale)
         return stale
     }
@@ -62,9 +62,9 @@ extension Vault {
             try backingStatus(of: .entry(stored, in: parent.descriptor)).inode == file.identity.inode
         }
         guard let met else { return }
-        let stale = StaleFile(
-            verdict: met.remembered.verdict(on: met.found), remembered: met.remembered, found: met.found,
-            written: file.header.written.seconds, name: name, stored: stored, folder: parent.identifier, key: key)
+        let stale = StaleObject(
+            kind: .file, verdict: met.remembered.verdict(on: met.found), remembered: met.remembered,
+            written: file.header.written.seconds, place: .entry(name, stored: stored, in: parent.identifier), key: key)
         freshness.tell(stale)
         file.found(stale, refusing: freshness.answer == .refuse)
     }
@@ -90,9 +90,14 @@ extension Vault {
     /// The file under a name is the right one, whatever this machine has seen: its next header is newer than all.
     public func accept(_ name: Name, in parent: Directory) throws(VaultError) {
         guard let freshness else { return }
-        let isStale = try staleness(of: name, in: parent) != nil
+        let stored = try storedName(name, in: parent).name
+        guard try backingStatus(of: .entry(stored, in: parent.descriptor)).kind == .regular else {
+            return try acceptOther(name, stored, in: parent)
+        }
+        let isStale = try fileStaleness(of: name, in: parent) != nil
         guard !isReadOnly || !isStale else { throw .system(.EROFS) }
         let file = try openFile(name, in: parent)
+        try acceptAttributes(of: AttributeOwner.file(file).subject)
         guard isStale || file.marks.isRefused.load(ordering: .relaxed) else { return }
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
         try file.surpass(freshness.marks[key]?.generation ?? 0)
@@ -100,8 +105,44 @@ extension Vault {
         freshness.accepted(key)
     }
 
-    /// What this machine remembers of the file under a name tells of something newer; nil if it does not.
-    public func staleness(of name: Name, in parent: Directory) throws(VaultError) -> StaleFile? {
+    private func acceptOther(_ name: Name, _ stored: Name, in parent: Directory) throws(VaultError) {
+        if let stale = try linkStaleness(of: name, stored, in: parent) {
+            guard let freshness, freshness.remembers else { throw .system(.EROFS) }
+            freshness.marks.accept(value: stale.key)
+            freshness.accepted(stale.key)
+        }
+        guard hasNodeAttributes else { return }
+        try acceptAttributes(of: AttributeOwner.node(try openNode(name, in: parent)).subject)
+    }
+
+    /// What this machine remembers of what has a name tells of something newer; nil if it does not.
+    public func staleness(of name: Name, in parent: Directory) throws(VaultError) -> StaleObject? {
+        guard freshness != nil else { return nil }
+        let stored = try storedName(name, in: parent).name
+        switch try backingStatus(of: .entry(stored, in: parent.descriptor)).kind {
+        case .regular:
+            if let stale = try fileStaleness(of: name, in: parent) { return stale }
+            return staleAttribute(of: AttributeOwner.file(try openFile(name, in: parent)).subject)
+        case .directory:
+            let directory = try openDirectory(name, in: parent)
+            if let stale = try staleness(of: directory, DirectoryPlace(name, stored, parent)) { return stale }
+            return staleAttribute(of: AttributeOwner.directory(directory).subject)
+        default:
+            if let stale = try linkStaleness(of: name, stored, in: parent) { return stale }
+            guard hasNodeAttributes else { return nil }
+            return staleAttribute(of: AttributeOwner.node(try openNode(name, in: parent)).subject)
+        }
+    }
+
+    package func linkStaleness(
+        of name: Name, _ stored: Name, in parent: Directory
+    ) throws(VaultError) -> StaleObject? {
+        guard try backingStatus(of: .entry(stored, in: parent.descriptor)).kind == .symbolicLink else { return nil }
+        let nonce = Array(try sealedTarget(stored, in: parent.descriptor).prefix(16))
+        return staleness(ofValue: nonce, .symbolicLink, .entry(name, stored: stored, in: parent.identifier))
+    }
+
+    private func fileStaleness(of name: Name, in parent: Directory) throws(VaultError) -> StaleObject? {
         guard freshness != nil else { return nil }
         let stored = try storedName(name, in: parent).name
         let status = try backingStatus(of: .entry(stored, in: parent.descriptor))
@@ -124,16 +165,16 @@ extension Vault {
     }
 
     /// The same of a file in memory.
-    private func staleness(of file: File, _ name: Name, _ stored: Name, in parent: Directory) -> StaleFile? {
+    private func staleness(of file: File, _ name: Name, _ stored: Name, in parent: Directory) -> StaleObject? {
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
         // Under the lock: the header that was written last is remembered before the lock is given back.
-        return file.lock.withShared { () -> StaleFile? in
+        return file.lock.withShared { () -> StaleObject? in
             guard let found = file.placedMark, let known = freshness?.marks[key], !known.verdict(on: found).isFresh
             else { return nil }
-            return StaleFile(
-                verdict: known.verdict(on: found), remembered: known, found: found,
-                written: file.state.header.written.seconds, name: name, stored: stored, folder: parent.identifier,
-                key: key)
+            return StaleObject(
+                kind: .file, verdict: known.verdict(on: found), remembered: known,
+                written: file.state.header.written.seconds,
+                place: .entry(name, stored: stored, in: parent.identifier), key: key)
         }
     }
 

@@ -31,6 +31,7 @@ extension Vault {
     func inheritance(
         _ ownership: Ownership, in parent: Directory, of kind: FileKind
     ) throws(VaultError) -> Inheritance {
+        try parent.refuseStale()
         let status = try backing { () throws(Errno) in try store.status(of: parent.descriptor) }
         var inherited = Inheritance(ownership: ownership)
         if status.permissions & Self.setGroupID != 0 {

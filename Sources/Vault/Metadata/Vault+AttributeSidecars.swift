@@ -54,18 +54,23 @@ extension Vault {
     /// The attributes of an owner that are in its sidecar; nil if it has none.
     package func sidecar(of owner: AttributeSubject) throws(VaultError) -> AttributeSidecar? {
         guard owner.hasSidecar else { return nil }
-        return try sidecar(of: owner.identifier)
+        return try sidecar(of: owner.identifier, place: place(of: owner))
     }
 
     /// - Parameter owner: the ID of a file or directory.
-    package func sidecar(of owner: [UInt8]) throws(VaultError) -> AttributeSidecar? {
+    package func sidecar(
+        of owner: [UInt8], place: @autoclosure () -> StaleObject.Place? = nil
+    ) throws(VaultError) -> AttributeSidecar? {
         guard let folder = try attributeFolder.descriptor else { return nil }
         let bytes: [UInt8]
         do throws(VaultError) { bytes = try readSidecar(.attributes(of: owner), in: folder) } catch {
             guard error == .system(.ENOENT) else { throw error }
             return nil
         }
-        return try openSidecar(bytes, of: owner)
+        let sidecar = try openSidecar(bytes, of: owner)
+        let nonce = Array(bytes.prefix(16))
+        try compare(value: nonce, .attribute(nil), place()) { sidecarNonce(of: owner) == nonce }
+        return sidecar
     }
 
     private func openSidecar(_ bytes: [UInt8], of owner: [UInt8]) throws(VaultError) -> AttributeSidecar {
@@ -163,6 +168,8 @@ extension Vault {
         guard sidecar.encodedCount <= AttributeSidecar.largest else { throw .system(.ENOSPC) }
         defer { attributeFolder.changes.add(1, ordering: .releasing) }
         let name = Name.attributes(of: owner)
+        // Two files with one ID have the same sidecar.
+        let replaced = sidecarNonce(of: owner)
         let folder: Descriptor
         if sidecar.attributes.isEmpty {
             guard let known = try attributeFolder.descriptor else { return }
@@ -180,6 +187,7 @@ extension Vault {
                 try writeWholeFile(nonce + sealed, at: name, in: folder, replacing: name)
             }
         }
+        noteGone(value: replaced)
         try flush(folder: folder)
     }
 
@@ -199,7 +207,7 @@ extension Vault {
 
 extension Vault {
     /// Whether the file has fewer names than bindings: another file may have the others.
-    private func mayHaveDuplicates(_ owner: AttributeSubject) throws(VaultError) -> Bool {
+    func mayHaveDuplicates(_ owner: AttributeSubject) throws(VaultError) -> Bool {
         guard let file = owner.file else { return false }
         let links = try backing { () throws(Errno) in try store.status(of: file.descriptor).linkCount }
         return file.finalBindings.count > links

@@ -30,6 +30,11 @@ extension Vault {
     private func attributeInStore(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
         let stored = try storedName(ofAttribute: name, of: owner)
         let bytes = try wholeValue(of: stored.name, of: owner)
+        if let nonce = stored.name.nonce(in: bytes) {
+            try compare(value: nonce, .attribute(name), place(of: owner)) {
+                (try? storedValue(of: stored.name, of: owner)).flatMap(stored.name.nonce) == nonce
+            }
+        }
         guard bytes.starts(with: stored.note) else { throw .damaged("an extended attribute belongs to another name") }
         return try openValue(bytes.dropFirst(stored.note.count), of: name, owner.identifier)
     }
@@ -111,8 +116,10 @@ extension Vault {
     }
 
     func removeFromStore(_ stored: AttributeName, of owner: AttributeSubject) throws(VaultError) {
-        let continuation = continuation(of: stored, of: owner)
+        let removed = try? storedValue(of: stored, of: owner)
+        let continuation = removed.flatMap(stored.continuation)
         try removeStored(stored, of: owner)
+        noteGone(value: removed.flatMap(stored.nonce), of: owner)
         if let continuation { drop(continuation, of: owner) }
     }
 
@@ -199,7 +206,7 @@ extension Vault {
     }
 
     /// The plaintext name of an attribute, and how many stored bytes hold the encrypted name.
-    private func plainName(
+    func plainName(
         ofAttribute stored: AttributeName, _ bytes: @autoclosure () -> [UInt8]?, of owner: AttributeSubject
     ) -> (name: [UInt8], noteCount: Int)? {
         switch stored {

@@ -39,7 +39,8 @@ extension Vault {
     /// Sets an attribute atomically: after a crash it has the old or the new value, even if the store reorders
     /// metadata.
     func putSealed(_ attribute: SealedAttribute, flags: Int32, of owner: AttributeSubject) throws(VaultError) {
-        let old = continuation(of: attribute.name, of: owner)
+        let replaced = try? storedValue(of: attribute.name, of: owner)
+        let old = replaced.flatMap(attribute.name.continuation)
         let fits = attribute.bytes.prefix(AttributeName.largestValue)
         let continuation = attribute.bytes.dropFirst(fits.count)
         let continuationName = AttributeName.continuation(nonce: attribute.nonce)
@@ -51,6 +52,7 @@ extension Vault {
             if !continuation.isEmpty { try? removeUnused(continuationName, of: attribute.name, of: owner) }
             throw error
         }
+        noteGone(value: replaced.flatMap(attribute.name.nonce), of: owner)
         if let old { drop(old, of: owner) }
     }
 

@@ -158,6 +158,7 @@ extension Vault {
     public func entries(
         of directory: Directory, where isWanted: (UInt64) -> Bool = { _ in true }
     ) throws(VaultError) -> [ListedEntry] {
+        try directory.refuseStale()
         let entries = try backingEntries(of: directory.descriptor)
         let tombstones = tombstones(in: directory.descriptor)
         return entries.compactMap { entry in
@@ -256,6 +257,9 @@ extension Vault {
         by moved: File? = nil, _ body: () throws(VaultError) -> Void
     ) throws(VaultError) {
         let moved = moved.map { [$0] } ?? []
+        // Read before `body`; noted if that succeeds.
+        let target = status.flatMap { nonce(ofLast: stored.name, $0, in: parent.descriptor) }
+        defer { if let target, !isStored(target, as: stored.name, in: parent.descriptor) { noteGone(value: target) } }
         if let status, let target = longTarget(of: stored.name, status, in: parent.descriptor) {
             try File.withoutIntents(on: moved, body)
             return drop(target, in: parent)
@@ -302,6 +306,7 @@ extension Vault {
         _ name: Name, in parent: Directory, file: File?, to newName: Name, in newParent: Directory
     ) throws(VaultError) {
         guard traits.hasHardLinks else { throw .system(.EPERM) }
+        try newParent.refuseStale()
         let ends = [
             ConcurrentRenames.Renamed(name: name, parent: parent),
             ConcurrentRenames.Renamed(name: newName, parent: newParent),

@@ -21,6 +21,7 @@ extension Vault {
     ///
     /// Source: renameat2(2), RENAME_EXCHANGE.
     public func exchange(_ first: Exchanged, _ second: Exchanged) throws(VaultError) {
+        for end in [first, second] { try end.parent.refuseStale() }
         let ends = [first, second].map { ConcurrentRenames.Renamed(name: $0.name, parent: $0.parent) }
         try order.renames.noting(ends) { () throws(VaultError) in try exchangeEntries(first, second) }
     }
@@ -67,7 +68,7 @@ extension Vault {
         for (one, other, name) in [(first, second, stored.0.name), (second, first, stored.1.name)] {
             guard case .directory(let directory) = one.moved else { continue }
             self.files.forgetFolder(name, in: one.parent)
-            directory.state.withLock { $0.binding = binding(of: other.name, in: other.parent) }
+            didMove(directory, to: binding(of: other.name, in: other.parent))
             finishMove(of: directory, in: folders)
         }
     }

@@ -19,6 +19,7 @@ extension Vault {
         attributeFolder.find(in: store)
         let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
         let root = Directory(descriptor: store.root, record: record, binding: .zero)
+        try compareRoot(root)
         try tidy(root)
         return root
     }

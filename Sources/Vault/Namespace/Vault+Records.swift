@@ -32,6 +32,7 @@ extension Vault {
                 directory.state.withLock { $0.isBetween = true }
             }
         }
+        try compare(directory, foundAs: name, stored.name, in: parent)
         try tidy(directory)
         return directory
     }
@@ -111,13 +112,24 @@ extension Vault {
     public func setDefaultClass(
         _ protectionClass: ProtectionClass, isExplicit: Bool, of directory: Directory
     ) throws(VaultError) {
+        try directory.refuseStale()
+        try replaceRecord(of: directory) { record in
+            record.defaultClass = protectionClass
+            record.isExplicit = isExplicit
+        }
+    }
+
+    /// Writes a record that is newer than all that was seen of a directory.
+    func replaceRecord(of directory: Directory, _ change: (inout DirectoryRecord) -> Void = { _ in }) throws(VaultError)
+    {
         try finishEarlierMove(of: directory)
         var (record, binding) = directory.state.withLock { ($0.record, $0.binding) }
-        record.defaultClass = protectionClass
-        record.isExplicit = isExplicit
+        change(&record)
+        record = successor(of: record, at: binding)
         try writeRecord(record, at: binding, as: .directoryRecord, in: directory.descriptor)
         try prove(record, at: binding, in: directory.descriptor)
         directory.state.withLock { $0.record = record }
+        noteRecord(of: directory)
     }
 
     /// Reads a record back that decides which class new files have.
@@ -139,8 +151,23 @@ extension Vault {
         try finishEarlierMove(of: directory)
         // The pending record of an earlier rename must be the record, durably, before another one takes its name.
         try flush(folder: directory.descriptor)
-        try writeRecord(directory.record, at: binding, as: .newDirectoryRecord, in: directory.descriptor)
+        let record = successor(of: directory.record, at: binding)
+        try writeRecord(record, at: binding, as: .newDirectoryRecord, in: directory.descriptor)
+        directory.state.withLock { $0.pending = record }
         try flush(folder: directory.descriptor)
+    }
+
+    /// The directory has its new name, and opens under both.
+    func didMove(_ directory: Directory, to binding: NameBinding) {
+        let (oldRecord, oldBinding) = directory.state.withLock { state in
+            defer {
+                state.binding = binding
+                state.record = state.pending ?? state.record
+                state.pending = nil
+            }
+            return (state.record, state.binding)
+        }
+        noteMove(of: directory, oldRecord, from: oldBinding)
     }
 
     /// Completes a rename: the pending record becomes the record once the folders are durable. Until then each of the
@@ -176,6 +203,7 @@ extension Vault {
 
     /// Removes the pending record after a rename that failed.
     func cancelMove(of directory: Directory) {
+        directory.state.withLock { $0.pending = nil }
         try? changingRecords(in: directory.descriptor) { () throws(Errno) in
             try keepingTimes(of: directory.descriptor) { () throws(Errno) in
                 try store.unlink(.newDirectoryRecord, in: directory.descriptor)

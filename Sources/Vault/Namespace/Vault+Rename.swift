@@ -37,6 +37,7 @@ extension Vault {
     public func rename(
         _ old: RenameEnd, _ moved: Moved, to new: RenameEnd, replaced: ReplacedFile?, _ kind: RenameKind
     ) throws(VaultError) {
+        for end in [old, new] { try end.parent.refuseStale() }
         let ends = [old, new].map { ConcurrentRenames.Renamed(name: $0.name, parent: $0.parent) }
         try order.renames.noting(ends) { () throws(VaultError) in
             try prepareSidecar(of: new.stored, in: new.parent)
@@ -122,8 +123,7 @@ extension Vault {
             throw error
         }
         files.forgetFolder(old.name, in: old.parent)
-        // The rename has happened, and the directory opens under both names.
-        directory.state.withLock { $0.binding = binding }
+        didMove(directory, to: binding)
         finishMove(of: directory, in: [new.parent.descriptor, old.parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) {

@@ -13,15 +13,29 @@ extension Vault {
 
     /// The target of a symbolic link.
     public func readSymbolicLink(_ name: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
-        try readTarget(try storedName(name, in: parent).name, in: parent.descriptor)
+        let stored = try storedName(name, in: parent).name
+        let sealed = try sealedTarget(stored, in: parent.descriptor)
+        try compare(
+            value: Array(sealed.prefix(16)), .symbolicLink, .entry(name, stored: stored, in: parent.identifier)
+        ) { (try? sealedTarget(stored, in: parent.descriptor)) == sealed }
+        return try openTarget(sealed)
     }
 
     /// The target in the symbolic link with the backing name `stored`.
     package func readTarget(_ stored: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
+        try openTarget(try sealedTarget(stored, in: folder))
+    }
+
+    /// The nonce of a target and what is sealed with it, 33 bytes or more.
+    package func sealedTarget(_ stored: Name, in folder: Descriptor) throws(VaultError) -> [UInt8] {
         let text = try backing { () throws(Errno) in try store.readSymbolicLink(stored, in: folder) }
         let bytes = if let name = Self.longTarget(text) { try readLongTarget(name) } else { Base64URL.decode(text) }
         guard let bytes, bytes.count > 32 else { throw .damaged("the target of a symbolic link is not ours") }
-        return try authentic("the target of a symbolic link was changed") { () throws(CryptoError) in
+        return bytes
+    }
+
+    private func openTarget(_ bytes: [UInt8]) throws(VaultError) -> [UInt8] {
+        try authentic("the target of a symbolic link was changed") { () throws(CryptoError) in
             let nonce = unsafe bytes.span.bytes.extracting(0..<16)
             return try keys.symlinks.open(
                 unsafe bytes.span.bytes.extracting(16..<bytes.count), associatedData: nonce)

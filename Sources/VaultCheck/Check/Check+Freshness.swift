@@ -29,7 +29,10 @@ final class RememberedFiles: Sendable {
         }
     }
 
-    /// How many files were older.
+    /// Something else was found to be older.
+    func count() { state.withLock { $0.older += 1 } }
+
+    /// How many files and other things were older.
     var older: Int { state.withLock { $0.older } }
 
     /// What was not found: how many names, and when the last of them was seen, in seconds since 1970.
@@ -37,7 +40,7 @@ final class RememberedFiles: Sendable {
         state.withLock { state in
             var (count, last) = (0, UInt32(0))
             state.left.forEach { key, mark in
-                guard !mark.isGone, key != .journal else { return }
+                guard !mark.isGone, mark.kind == .file, key != .journal else { return }
                 count += 1
                 last = max(last, mark.time)
             }
@@ -60,6 +63,14 @@ extension Check {
             default: "this version was written \(written), and this machine saw a newer one \(seen)"
             }
         report(Finding(.note, .older, at: spot, reason: reason))
+    }
+
+    /// Reports a folder, a link or an attribute that is older than what this machine has seen.
+    func report(_ stale: StaleObject?, _ spot: Spot) {
+        guard let stale else { return }
+        remembered?.count()
+        let seen = Timespec(seconds: Int64(stale.remembered.time), nanoseconds: 0).date
+        report(Finding(.note, .older, at: spot, reason: "\(stale.reason), as this machine saw \(seen)"))
     }
 
     /// Reports the names that this machine remembers and the check has not found.

@@ -11,6 +11,7 @@ extension CheckWorker {
         do throws(VaultError) { _ = try vault.readTarget(stored, in: descriptor) } catch {
             report(error, .symlink, "its target cannot be read", at: spot)
         }
+        check.report(try? vault.linkStaleness(of: spot.name!, stored, in: folder.directory), spot)
         if let text = try? store.readSymbolicLink(stored, in: descriptor), let target = Vault.longTarget(text) {
             check.sight(target)
         }

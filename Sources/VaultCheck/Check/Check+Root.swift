@@ -10,7 +10,9 @@ extension Check {
     func openRoot() -> CheckedFolder? {
         readJournal()
         do throws(VaultError) {
-            return CheckedFolder(try vault.readRoot(), .root, share: CheckProgress.whole)
+            let root = try vault.readRoot()
+            report(root.older, Spot(treePath: .root))
+            return CheckedFolder(root, .root, share: CheckProgress.whole)
         } catch {
             report(Finding(error, .directory, "its record cannot be read", at: Spot(treePath: .root)))
             return nil

@@ -9,6 +9,7 @@ extension CheckWorker {
     func checkAttributes(of owner: AttributeSubject, _ spot: Spot) {
         checkSidecar(of: owner, spot)
         checkStoredAttributes(of: owner, spot)
+        check.report(vault.staleAttribute(of: owner), spot)
     }
 
     private func checkSidecar(of owner: AttributeSubject, _ spot: Spot) {

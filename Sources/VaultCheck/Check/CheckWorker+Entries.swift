@@ -12,6 +12,7 @@ extension CheckWorker {
         do throws(VaultError) {
             let directory = try vault.openDirectory(name, in: folder.directory)
             check.sight(directory.identifier)
+            check.report(directory.older, spot)
             return CheckedFolder(directory, folder.treePath.appending(name, stored), share: share)
         } catch {
             switch error.isDamage ? check.orphan(stored, in: folder.directory.descriptor) : nil {

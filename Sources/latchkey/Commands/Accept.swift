@@ -60,9 +60,9 @@ struct Accept: ParsableCommand {
         for path in paths { walk.collect(path) }
         try walk.failures.end(of: walk.count)
         let accepted = walk.count - walk.failures.count
-        Standard.output(
-            accepted == 0
-                ? "There is no file in it." : "\(Amount.of(accepted, "file")): this machine goes by what is there now.")
+        guard accepted > 0 else { return }
+        let what: Printable = accepted == 1 ? "\(paths[0])" : "\(accepted) files and folders"
+        Standard.output("\(what): this machine goes by what is there now.")
     }
 
     private func acceptAll() throws {
@@ -107,7 +107,7 @@ struct Accept: ParsableCommand {
 
 /// Accepts files one after another, and those in folders.
 private struct AcceptanceWalk {
-    /// How many files were visited.
+    /// How many files and folders were visited.
     private(set) var count = 0
     private(set) var failures = Failures()
 
@@ -135,7 +135,7 @@ private struct AcceptanceWalk {
         }
     }
 
-    /// Accepts a file, or adds what is in a folder to `left`. What is mounted below is left out.
+    /// Accepts what has a path, and adds what is in a folder to `left`. What is mounted below is left out.
     private mutating func visit(_ path: Path, _ mount: ServedMount, _ left: inout [Path]) throws(CommandError) {
         let file: Descriptor
         let status: FileStatus
@@ -143,15 +143,16 @@ private struct AcceptanceWalk {
             file = try Descriptor.open(path: path, O_PATH | O_NOFOLLOW)
             status = try file.status()
             guard status.device == mount.status.device else { return }
-            if status.kind == .directory {
-                let folder = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-                left += try folder.entries().map { path.asFolder + Path(bytes: $0.name.bytes) }
-            }
         } catch { throw CommandError(cannot: "accept", path, error) }
-        guard status.kind == .regular else { return }
         count += 1
         do throws(Failure) { try mount.client.accept(file) } catch {
             throw CommandError(error, at: mount.status.mountPoint)
         }
+        guard status.kind == .directory else { return }
+        // A folder that is refused can be listed from now on.
+        do throws(Errno) {
+            let folder = try Descriptor.open(path: path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+            left += try folder.entries().map { path.asFolder + Path(bytes: $0.name.bytes) }
+        } catch { throw CommandError(cannot: "accept what is in", path, error) }
     }
 }

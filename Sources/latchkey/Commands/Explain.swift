@@ -182,7 +182,11 @@ struct FileReport: Encodable {
 
     /// What was seen when, and what can be done.
     private func lines(on older: Explanation.Older) -> [Printable] {
-        let (written, seen) = (Clock.date(older.written), Clock.date(older.seen))
+        let seen = Clock.date(older.seen)
+        let accept: Printable = "if that is right, try: latchkey accept \(path.quoted)"
+        guard let written = older.written.map(Clock.date) else {
+            return ["\(older.what);", "this machine saw it go \(seen)", accept]
+        }
         let what: [Printable] =
             switch older.verdict {
             case .older: ["this version was written \(written);", "this machine saw a newer one \(seen)"]
@@ -193,7 +197,7 @@ struct FileReport: Encodable {
                     "this machine saw another one, changed apart from it, \(seen)",
                 ]
             }
-        return what + ["if that is right, try: latchkey accept \(path.quoted)"]
+        return what + [accept]
     }
 
     /// What becomes of the class of a file whose folder gives new files another one.

@@ -39,7 +39,8 @@ struct CheckedVault {
         let settings = keybag.settings
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
-            recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
+            recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
+            numbersDirectories: keybag.file.numbersDirectories)
         vault = Vault(
             store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             isReadOnly: !isRepaired, freshness: comparing ? try Self.seen(of: keybag, deviceKeyPath) : nil)

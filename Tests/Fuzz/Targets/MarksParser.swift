@@ -43,7 +43,8 @@ final class MarksParser: FuzzedParser {
         try demand(again.size.count == count && again[key] == before, "another memory after it was saved")
         var verdicts = 0
         again.table.forEach { _, mark in if !mark.verdict(on: mark).isFresh { verdicts += 1 } }
-        try demand(verdicts == again.table.goneCount, "\(verdicts) marks are older than themselves")
+        let gone = again.table.goneCount
+        try demand(verdicts == gone.names + gone.values, "\(verdicts) marks are older than themselves")
     }
 
     private func open() throws(Finding) -> Marks {

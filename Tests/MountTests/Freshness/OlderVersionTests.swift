@@ -12,15 +12,35 @@ extension MountTests {
         /// What an attacker puts back.
         enum Kind: String, CaseIterable, CustomTestStringConvertible {
             case file, header, `class`, removedFile, movedFile, replacedFile, everything, journal
-            // What tier 1 does not notice: docs/FRESHNESS.md, "What is not noticed".
-            case block, attribute, linkTarget, folderRecord
+            case folderRecord, movedFolder, linkTarget, attribute, removedAttribute
+            /// What is not noticed: docs/FRESHNESS.md, "What is not noticed".
+            case block
 
             var testDescription: String { rawValue }
-            var isNoticed: Bool { ![.block, .attribute, .linkTarget, .folderRecord].contains(self) }
+            var isNoticed: Bool { self != .block }
             var verdict: String {
                 switch self {
-                case .removedFile, .movedFile, .replacedFile: "back"
+                case .removedFile, .movedFile, .replacedFile, .movedFolder, .linkTarget, .attribute, .removedAttribute:
+                    "back"
                 default: "older"
+                }
+            }
+            /// What is put back.
+            var name: String {
+                switch self {
+                case .folderRecord, .movedFolder: "folder"
+                case .linkTarget: "link"
+                case .attribute, .removedAttribute, .block: "blocks"
+                default: "file"
+                }
+            }
+            /// Read and changed, for a shell.
+            var use: (read: String, write: String?) {
+                switch self {
+                case .folderRecord, .movedFolder: ("ls folder", "touch folder/new")
+                case .linkTarget: ("readlink -v link", nil)
+                case .attribute, .removedAttribute: ("getfattr -n user.note blocks", nil)
+                default: ("cat file", "echo x >> file")
                 }
             }
         }
@@ -42,11 +62,13 @@ extension MountTests {
                     #expect(mount.messages.contains("looks as it did in the past"))
                 case _ where kind.isNoticed:
                     #expect(status.older == 1 && status.moment == nil, "\(status)")
-                    let older = try #require(try mount.explain("file")["older"] as? [String: Any])
+                    let older = try #require(try mount.explain(kind.name)["older"] as? [String: Any])
                     #expect(older["verdict"] as? String == kind.verdict)
-                    let text = try mount.latchkey("explain", mount.file("file")).succeeded().text
-                    #expect(text.contains("try: latchkey accept \(mount.file("file"))"), "\(text)")
-                    #expect(mount.logs("path: /file") || mount.logs("path=/file"), "\(mount.messages)")
+                    let path = mount.file(kind.name)
+                    let text = try mount.latchkey("explain", path).succeeded().text
+                    #expect(text.contains("try: latchkey accept \(path)"), "\(text)")
+                    let name = kind.name
+                    #expect(mount.logs("path: /\(name)") || mount.logs("path=/\(name)"), "\(mount.messages)")
                 default:
                     // If this fails, the documents have to say that it is noticed now.
                     #expect(status.older == 0 && status.moment == nil && !status.hasLostJournal)
@@ -54,22 +76,23 @@ extension MountTests {
             }
             guard kind.isNoticed, kind != .journal else { return }
             try withMount(scene.vault, options: ["--freshness", "strict"]) { mount in
-                let (read, written) = (
-                    try attemptShell("cat file", in: mount.path), try attemptShell("echo x >> file", in: mount.path)
-                )
-                #expect(read.status != 0 && read.errors.contains("Input/output error"))
-                #expect(written.status != 0)
-                let text = try mount.latchkey("explain", mount.file("file")).succeeded().text
-                #expect(text.contains("refused until it is accepted"), "\(text)")
+                let read = try attemptShell(kind.use.read, in: mount.path)
+                #expect(read.status != 0 && read.errors.contains("Input/output error"), "\(read)")
+                if let write = kind.use.write {
+                    let written = try attemptShell(write, in: mount.path)
+                    #expect(written.status != 0)
+                }
+                let text = try mount.latchkey("explain", mount.file(kind.name)).succeeded().text
+                if kind.name == "file" { #expect(text.contains("refused until it is accepted"), "\(text)") }
                 // The daemon tells of it up to half a second later.
-                #expect(mount.logs("/file"))
+                #expect(mount.logs("/\(kind.name)"))
                 let status = try mount.latchkey("status", mount.path).succeeded().text
-                #expect(status.contains("and refused") && status.contains("  /file"), "\(status)")
-                try mount.latchkey("accept", mount.file("file")).succeeded()
-                try shell("cat file; echo x >> file", in: mount.path)
+                #expect(status.contains("and refused") && status.contains("  /\(kind.name)"), "\(status)")
+                try mount.latchkey("accept", mount.file(kind.name)).succeeded()
+                try shell("\(kind.use.read); \(kind.use.write ?? "true")", in: mount.path)
             }
             try withMount(scene.vault, options: ["--freshness", "strict"]) { mount in
-                try shell("cat file", in: mount.path)
+                try shell(kind.use.read, in: mount.path)
             }
         }
 
@@ -316,6 +339,13 @@ final class FreshnessScene {
                         os.setxattr(sys.argv[2], name, os.getxattr(sys.argv[1], name))
                 """
             try TestSupport.run("python3", ["-c", script, "\(copy)/\(name)", "\(vault.path)/\(name)"])
+        case .removedAttribute:
+            try withMount(vault) { mount in try shell("setfattr -x user.note blocks", in: mount.path) }
+            return try putBack(.attribute, from: copy)
+        case .movedFolder:
+            let name = try backing("folder")
+            try withMount(vault) { mount in try shell("mv folder other", in: mount.path) }
+            try put(name)
         case .linkTarget: try put(try backing("link"))
         case .folderRecord: try put(try backing("folder") + "/lk.dir")
         }
@@ -329,7 +359,8 @@ final class FreshnessScene {
     /// Looks at all files as a program does; returns what the mount has found by then.
     func look(at mount: MountedVault) throws -> Found {
         struct Status: Decodable { var freshness: Found }
-        _ = try attemptShell("find . -type f -exec cat {} + > /dev/null", in: mount.path)
+        let everything = "find . -type f -exec cat {} +; find . -type l -exec readlink {} +; getfattr -hRd -m - ."
+        _ = try attemptShell("{ \(everything); } > /dev/null", in: mount.path)
         let outcome = try mount.latchkey("status", "--json", mount.path).succeeded()
         return try JSONDecoder().decode(Status.self, from: Data(outcome.output)).freshness
     }

@@ -1,0 +1,121 @@
+import Format
+import Freshness
+import Posix
+import Store
+
+// Extended attributes and the targets of symbolic links have no generation, but each value that is written has a random
+// nonce. So this machine remembers the nonces of those that it has itself replaced or removed.
+
+extension Vault {
+    /// The nonce's mark, if values are remembered.
+    func noteGone(value nonce: [UInt8]?) {
+        guard let freshness, freshness.remembers, let nonce, nonce.count >= 16 else { return }
+        freshness.marks.noteGone(value: MarkKey(value: nonce))
+    }
+
+    /// A value of an attribute was replaced or removed. A copy program that does not know of hard links may have made
+    /// several files of one: then another file may have that value still.
+    func noteGone(value nonce: [UInt8]?, of owner: AttributeSubject) {
+        guard let freshness, freshness.remembers, nonce != nil, !((try? mayHaveDuplicates(owner)) ?? true) else {
+            return
+        }
+        noteGone(value: nonce)
+    }
+
+    /// Compares a value that was found; nil if this machine has neither replaced nor removed it.
+    func staleness(
+        ofValue nonce: [UInt8], _ kind: StaleObject.Kind, _ place: @autoclosure () -> StaleObject.Place?
+    ) -> StaleObject? {
+        guard let freshness else { return nil }
+        let key = MarkKey(value: nonce)
+        guard let known = freshness.marks[key], known.isGone, let place = place() else { return nil }
+        return StaleObject(kind: kind, verdict: .back, remembered: known, written: nil, place: place, key: key)
+    }
+
+    /// Compares a value that was found, and notes it if it is older; throws if it is refused for that.
+    ///
+    /// - Parameter isThere: whether it is still what is stored: this process may have replaced it since it was read.
+    func compare(
+        value nonce: [UInt8], _ kind: StaleObject.Kind, _ place: @autoclosure () -> StaleObject.Place?,
+        isThere: () -> Bool
+    ) throws(VaultError) {
+        guard let freshness, let stale = staleness(ofValue: nonce, kind, place()), isThere() else { return }
+        freshness.tell(stale)
+        if freshness.answer == .refuse { throw .stale("\(stale.reason)") }
+    }
+
+    func place(of owner: AttributeSubject) -> StaleObject.Place? {
+        (try? store.status(of: owner.descriptor)).map { .inode($0.inode) }
+    }
+
+    // MARK: Attributes
+
+    /// The first attribute of something that is older than what this machine has seen.
+    package func staleAttribute(of owner: AttributeSubject) -> StaleObject? {
+        guard freshness != nil else { return nil }
+        var found: StaleObject?
+        forEachValue(of: owner) { nonce, name in
+            found = found ?? staleness(ofValue: nonce, .attribute(name), place(of: owner))
+        }
+        return found
+    }
+
+    /// All attributes of something are there on purpose.
+    func acceptAttributes(of owner: AttributeSubject) throws(VaultError) {
+        guard let freshness else { return }
+        var isOlder = false
+        forEachValue(of: owner) { nonce, _ in
+            let key = MarkKey(value: nonce)
+            guard freshness.marks[key]?.isGone ?? false else { return }
+            isOlder = true
+            guard freshness.remembers else { return }
+            freshness.marks.accept(value: key)
+            freshness.accepted(key)
+        }
+        if isOlder, !freshness.remembers { throw .system(.EROFS) }
+    }
+
+    /// Calls `body` with the nonce and the name of each attribute that is stored; without a name for the sidecar's.
+    private func forEachValue(of owner: AttributeSubject, _ body: ([UInt8], [UInt8]?) -> Void) {
+        for stored in (try? store.attributeNames(of: owner.descriptor)) ?? [] {
+            guard let stored = AttributeName(backing: stored, owner.prefix) else { continue }
+            guard let value = try? storedValue(of: stored, of: owner), let nonce = stored.nonce(in: value),
+                let name = plainName(ofAttribute: stored, value, of: owner)?.name
+            else { continue }
+            body(nonce, name)
+        }
+        guard owner.hasSidecar, let nonce = sidecarNonce(of: owner.identifier) else { return }
+        body(nonce, nil)
+    }
+
+    /// The nonce of an owner's sidecar; nil if it has none.
+    func sidecarNonce(of owner: [UInt8]) -> [UInt8]? {
+        guard let folder = try? openAttributes(),
+            let bytes = try? sidecarBytes(.attributes(of: owner), in: folder), bytes.count >= 16
+        else { return nil }
+        return Array(bytes.prefix(16))
+    }
+
+    // MARK: Links
+
+    /// The nonce of a symbolic link that is about to lose its last name; nil for anything else.
+    func nonce(ofLast stored: Name, _ status: FileStatus, in folder: Descriptor) -> [UInt8]? {
+        guard freshness?.remembers ?? false, status.kind == .symbolicLink, status.linkCount == 1 else { return nil }
+        return (try? sealedTarget(stored, in: folder)).map { Array($0.prefix(16)) }
+    }
+
+    /// Whether a symbolic link is still there.
+    func isStored(_ nonce: [UInt8], as stored: Name, in folder: Descriptor) -> Bool {
+        guard (try? store.status(of: stored, in: folder))?.kind == .symbolicLink else { return false }
+        return (try? sealedTarget(stored, in: folder)).map { $0.starts(with: nonce) } ?? true
+    }
+}
+
+extension AttributeName {
+    /// The nonce of a stored value; nil if it has none.
+    func nonce(in value: [UInt8]) -> [UInt8]? {
+        if case .continuation = self { return nil }
+        guard let note = noteCount(in: value), value.count >= note + 16 else { return nil }
+        return Array(value[note..<note + 16])
+    }
+}
