@@ -83,6 +83,13 @@ public final class Marks: Sendable {
         file = Mutex(nil)
     }
 
+    /// Nothing is remembered, and nothing will be written down.
+    public init() {
+        isWanted = { false }
+        state = ContendedMutex(State())
+        file = Mutex(nil)
+    }
+
     /// How many names are remembered, and what that takes in memory.
     public var size: (count: Int, bytes: Int) { state.withLock { ($0.table.count, $0.table.byteCount) } }
 

@@ -18,6 +18,8 @@ public struct Facts: Hashable, Sendable {
     public var idleLock: Limit?
     /// Hours locked after which the mount closes class C as well, rounded up.
     public var forgetting: Limit?
+    /// What the mount does with files that are older than this machine has seen.
+    public var freshness: FreshnessLevel?
     /// The number of wrong passcodes after which the vault is erased.
     public var erasure: Limit?
     /// The public keys of the vault's escrow slots, 32 bytes each; empty if there are none.

@@ -43,6 +43,7 @@ extension Policy {
         case .longestGrace: longestGrace = try entry.integer(in: Self.graces)
         case .lockWhenIdleAfter: lockWhenIdleAfter = try entry.integer(in: Self.idleTimes)
         case .forgetAfter: forgetAfter = try entry.integer(in: Self.forgetTimes)
+        case .freshness: freshness = try entry.freshness()
         case .eraseAfter: eraseAfter = try entry.integer(in: Self.wrongPasscodes)
         case .requiredEscrowKey: requiredEscrowKey = try entry.escrowKey()
         case .allowedDeviceKeys: allowedDeviceKeys = try entry.deviceKeys()
@@ -64,6 +65,13 @@ extension TOMLEntry {
             throw takes("a class in quotes: " + ProtectionClass.allCases.map(\.name).joined(separator: ", "))
         }
         return Rule(found, line: line)
+    }
+
+    fileprivate func freshness() throws(TOMLError) -> Rule<FreshnessLevel> {
+        guard case .string(let text) = value, let level = FreshnessLevel(rawValue: text), level != .off else {
+            throw takes("\"warn\" or \"strict\"")
+        }
+        return Rule(level, line: line)
     }
 
     fileprivate func escrowKey() throws(TOMLError) -> Rule<RequiredEscrowKey> {

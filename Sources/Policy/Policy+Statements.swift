@@ -31,6 +31,9 @@ extension Policy {
             statement(.forgetAfter, forgetAfter) { most in
                 "A mount closes class C as well after at most \(Self.hours(most)) locked."
             },
+            statement(.freshness, freshness) { least in
+                "A mount \(least == .strict ? "refuses" : "tells of") files that are older than this machine has seen."
+            },
             statement(.eraseAfter, eraseAfter) { most in
                 "A vault is erased after at most \(Self.passcodes(most))."
             },

@@ -41,6 +41,9 @@ extension Policy {
                 case .after: nil
                 }
             },
+            verdict(.freshness, freshness, facts.freshness) { least, found in
+                found < least ? "the freshness \(found.rawValue) is weaker than the \(least.rawValue)" : nil
+            },
             verdict(.eraseAfter, eraseAfter, facts.erasure) { most, limit in
                 switch limit {
                 case .never: "the vault is never erased, and not after the \(Self.passcodes(most))"

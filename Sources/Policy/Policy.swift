@@ -22,6 +22,8 @@ public struct Policy: Hashable, Sendable {
     public internal(set) var lockWhenIdleAfter: Rule<Int>?
     /// The maximum of hours that class C's key stays while a mount is locked.
     public internal(set) var forgetAfter: Rule<Int>?
+    /// The weakest that a mount may do with files that are older than this machine has seen: not `off`.
+    public internal(set) var freshness: Rule<FreshnessLevel>?
     /// The maximum of wrong passcodes after which a vault is erased.
     public internal(set) var eraseAfter: Rule<Int>?
     public internal(set) var requiredEscrowKey: Rule<RequiredEscrowKey>?

@@ -43,6 +43,7 @@ public struct PolicyInForce: Hashable, Sendable {
     public var lockWhenIdleAfter: Int? { policies.compactMap(\.lockWhenIdleAfter?.value).min() }
     /// Hours.
     public var forgetAfter: Int? { policies.compactMap(\.forgetAfter?.value).min() }
+    public var freshness: FreshnessLevel? { policies.compactMap(\.freshness?.value).max() }
     public var eraseAfter: Int? { policies.compactMap(\.eraseAfter?.value).min() }
 
     /// The weakest class that a file or folder may have; nil if no policy limits it.

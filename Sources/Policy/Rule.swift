@@ -18,6 +18,7 @@ public enum RuleName: String, Hashable, Sendable, CaseIterable {
     case longestGrace = "longest-grace"
     case lockWhenIdleAfter = "lock-when-idle-after"
     case forgetAfter = "forget-after"
+    case freshness
     case eraseAfter = "erase-after"
     case requiredEscrowKey = "required-escrow-key"
     case allowedDeviceKeys = "allowed-device-keys"
@@ -29,6 +30,25 @@ public enum DeviceKeyKind: String, Hashable, Sendable, CaseIterable {
     /// In a file.
     case software
     case tpm2
+}
+
+/// What a mount does with files that are older than this machine has seen, the weakest first.
+public enum FreshnessLevel: String, Hashable, Sendable, CaseIterable, Comparable {
+    /// It remembers and compares nothing.
+    case off
+    case warn
+    /// It refuses them.
+    case strict
+
+    public static func < (left: FreshnessLevel, right: FreshnessLevel) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+        switch self {
+        case .off: 0
+        case .warn: 1
+        case .strict: 2
+        }
+    }
 }
 
 /// An organisation's key, for which each vault must have a slot.

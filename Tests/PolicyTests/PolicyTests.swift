@@ -25,6 +25,7 @@ import Testing
         longest-grace = 30
         lock-when-idle-after = 600
         forget-after = 72
+        freshness = "warn"
         erase-after = 10
         required-escrow-key = "\(digits)"
         allowed-device-keys = [
@@ -44,13 +45,14 @@ import Testing
         #expect(policy.longestGrace == Rule(30, line: 7))
         #expect(policy.lockWhenIdleAfter == Rule(600, line: 8))
         #expect(policy.forgetAfter == Rule(72, line: 9))
-        #expect(policy.eraseAfter == Rule(10, line: 10))
-        #expect(policy.requiredEscrowKey == Rule(.key([UInt8](repeating: 15, count: 32)), line: 11))
-        #expect(policy.allowedDeviceKeys == Rule([.tpm2, .software], line: 12))
-        #expect(policy.requiredLockSources == Rule([.sleep], line: 16))
+        #expect(policy.freshness == Rule(.warn, line: 10))
+        #expect(policy.eraseAfter == Rule(10, line: 11))
+        #expect(policy.requiredEscrowKey == Rule(.key([UInt8](repeating: 15, count: 32)), line: 12))
+        #expect(policy.allowedDeviceKeys == Rule([.tpm2, .software], line: 13))
+        #expect(policy.requiredLockSources == Rule([.sleep], line: 17))
         #expect(!policy.isEmpty)
         #expect(policy.statements.map(\.rule) == RuleName.allCases)
-        #expect(policy.statements.map(\.line) == [3, 4, 5, 7, 8, 9, 10, 11, 12, 16])
+        #expect(policy.statements.map(\.line) == [3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 17])
     }
 
     @Test func anEmptyPolicyDemandsNothing() throws {
@@ -64,7 +66,8 @@ import Testing
         "minimum-passcode-strength = 0", "minimum-passcode-strength = 4", "default-class = 'A'", "default-class = 'd'",
         "default-class = \"none\"", "default-class = 'NSFileProtectionComplete'", "minimum-class = 'complete'",
         "longest-grace = 0", "longest-grace = 3600", "longest-grace = 3_600", "lock-when-idle-after = 1",
-        "lock-when-idle-after = 86400", "forget-after = 1", "forget-after = 8760", "erase-after = 1",
+        "lock-when-idle-after = 86400", "forget-after = 1", "forget-after = 8760", "freshness = 'warn'",
+        "freshness = \"strict\"", "erase-after = 1",
         "erase-after = 1000",
         "required-escrow-key = '\(digits.uppercased())'", "required-escrow-key = '/etc/latchkey/escrow.pem'",
         "allowed-device-keys = ['tpm2']", "allowed-device-keys = ['software']",
@@ -83,6 +86,7 @@ import Testing
         "longest-grace = -1", "longest-grace = 3601", "longest-grace = '30'", "longest-grace = []",
         "lock-when-idle-after = 0", "lock-when-idle-after = 86401", "lock-when-idle-after = '1'", "erase-after = 0",
         "forget-after = 0", "forget-after = 8761", "forget-after = '3d'",
+        "freshness = 'off'", "freshness = 'Strict'", "freshness = ''", "freshness = true", "freshness = ['warn']",
         "erase-after = 1001", "erase-after = 'never'", "required-escrow-key = 1", "required-escrow-key = ''",
         "required-escrow-key = '\(digits)0'", "required-escrow-key = '\(digits)00'",
         "required-escrow-key = '\(digits.dropLast())'", "required-escrow-key = '\(digits.dropLast())g'",
@@ -123,6 +127,7 @@ import Testing
                 "The grace of a mount is at most 30 seconds.",
                 "A mount locks by itself after at most 600 seconds without use.",
                 "A mount closes class C as well after at most 72 hours locked.",
+                "A mount tells of files that are older than this machine has seen.",
                 "A vault is erased after at most 10 wrong passcodes.",
                 "A vault has a slot for the escrow key \(Self.digits).",
                 "A device key is of the kind software or tpm2.",
@@ -132,12 +137,14 @@ import Testing
             """
             longest-grace = 0
             default-class = "A"
+            freshness = "strict"
             erase-after = 1
             required-escrow-key = "/etc/escrow.pem"
             """)
         #expect(
             others.statements.map(\.sentence) == [
                 "A mount has no grace.", "The default class of a vault is complete (A).",
+                "A mount refuses files that are older than this machine has seen.",
                 "A vault is erased after at most 1 wrong passcode.",
                 "A vault has a slot for the escrow key in /etc/escrow.pem.",
             ])

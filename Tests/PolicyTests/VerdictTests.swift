@@ -17,6 +17,7 @@ import Testing
         facts.grace = 30
         facts.idleLock = .after(600)
         facts.forgetting = .after(72)
+        facts.freshness = .warn
         facts.erasure = .after(10)
         facts.escrowKeys = [[UInt8](repeating: 1, count: 32), [UInt8](repeating: 15, count: 32)]
         facts.deviceKey = .software
@@ -26,13 +27,14 @@ import Testing
     @Test func whatIsKept() throws {
         let policy = try policy()
         #expect(policy.violations(of: good).isEmpty)
-        #expect(policy.verdicts(on: good).map(\.outcome) == [Verdict.Outcome](repeating: .kept, count: 9) + [.unknown])
+        #expect(policy.verdicts(on: good).map(\.outcome) == [Verdict.Outcome](repeating: .kept, count: 10) + [.unknown])
         var better = good
         better.passcodeScore = 4
         better.defaultClass = .complete
         better.grace = 0
         better.idleLock = .after(1)
         better.forgetting = .after(1)
+        better.freshness = .strict
         better.erasure = .after(1)
         better.deviceKey = .tpm2
         #expect(policy.violations(of: better).isEmpty)
@@ -73,14 +75,15 @@ import Testing
         Case(.forgetAfter, 9, "the mount never closes class C, and not after the 72 hours locked") {
             $0.forgetting = .never
         },
-        Case(.eraseAfter, 10, "erasing the vault after 11 wrong passcodes is later than after the 10") {
+        Case(.freshness, 10, "the freshness off is weaker than the warn") { $0.freshness = .off },
+        Case(.eraseAfter, 11, "erasing the vault after 11 wrong passcodes is later than after the 10") {
             $0.erasure = .after(11)
         },
-        Case(.eraseAfter, 10, "the vault is never erased, and not after the 10 wrong passcodes") {
+        Case(.eraseAfter, 11, "the vault is never erased, and not after the 10 wrong passcodes") {
             $0.erasure = .never
         },
-        Case(.requiredEscrowKey, 11, "the vault has no slot for the escrow key") { $0.escrowKeys = [] },
-        Case(.requiredEscrowKey, 11, "the vault has no slot for the escrow key") {
+        Case(.requiredEscrowKey, 12, "the vault has no slot for the escrow key") { $0.escrowKeys = [] },
+        Case(.requiredEscrowKey, 12, "the vault has no slot for the escrow key") {
             $0.escrowKeys = [[UInt8](repeating: 14, count: 32)]
         },
     ]
@@ -118,6 +121,20 @@ import Testing
             policy.violations(of: good).map(\.description) == [
                 "the device key is of the kind software, which is not among those of p, line 1"
             ])
+    }
+
+    /// Every choice of a mount with every demand, and what is chosen where several policies demand something.
+    @Test(arguments: FreshnessLevel.allCases, [FreshnessLevel.warn, .strict])
+    func olderFiles(found: FreshnessLevel, least: FreshnessLevel) throws {
+        let policy = try Policy(parsing: "\nfreshness = '\(least.rawValue)'", path: "p")
+        var facts = Facts()
+        facts.freshness = found
+        let isKept = found == .strict || found == least
+        let broken = "the freshness \(found.rawValue) is weaker than the \(least.rawValue) of p, line 2"
+        #expect(policy.violations(of: facts).map(\.description) == (isKept ? [] : [broken]))
+        let other = try Policy(parsing: "freshness = 'warn'", path: "q")
+        #expect(PolicyInForce([other, policy, Policy(path: "r")]).freshness == least)
+        #expect(PolicyInForce([Policy(path: "r")]).freshness == nil)
     }
 
     @Test(arguments: ProtectionClass.allCases, ProtectionClass.allCases)

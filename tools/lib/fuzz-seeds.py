@@ -221,8 +221,8 @@ def control() -> Iterator[bytes]:
 def policy() -> Iterator[bytes]:
     rules = [
         "minimum-passcode-strength = 3", 'default-class = "complete" # A', "minimum-class = 'C'",
-        "longest-grace = 3_600", "lock-when-idle-after = 600", "forget-after = 72", "erase-after = 10",
-        f"required-escrow-key = '{'0f' * 32}'",
+        "longest-grace = 3_600", "lock-when-idle-after = 600", "forget-after = 72", "freshness = 'strict'",
+        "erase-after = 10", f"required-escrow-key = '{'0f' * 32}'",
         "allowed-device-keys = [\n  'tpm2', # preferred\n  \"software\",\n]",
     ]
     yield from (rule.encode() for rule in rules)

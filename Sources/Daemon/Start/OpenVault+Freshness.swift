@@ -37,7 +37,10 @@ extension OpenVault {
             }
             return (FreshnessWatch(marks, answer, remembers: true), nil)
         } catch {
-            if configuration.readOnly && error == .ENOENT { return (nil, nil) }
+            // Nothing has been seen yet, and a read-only mount does not begin to remember.
+            if configuration.readOnly && error == .ENOENT {
+                return (FreshnessWatch(Marks(), answer, remembers: false), nil)
+            }
             let why =
                 switch error {
                 case .EWOULDBLOCK: "another mount has \(path)"

@@ -31,6 +31,7 @@ extension PolicyInForce {
         facts.idleLock = configuration.lockWhenIdle.map { .after(Int($0.seconds.rounded(.up))) } ?? .never
         facts.forgetting =
             configuration.forgetAfter.map { .after(Int(($0.seconds / 3600).rounded(.up))) } ?? .never
+        facts.freshness = FreshnessLevel(configuration.freshness)
         facts.erasure = keybag.settings.eraseAfter > 0 ? .after(Int(keybag.settings.eraseAfter)) : .never
         facts.escrowKeys = keybag.escrowKeys
         facts.deviceKey = isGuarded ? .tpm2 : .software
@@ -45,5 +46,16 @@ extension PolicyInForce {
             throw .crypto(error)
         }
         if let violation = violations(of: facts).first { throw .forbidden(reason: violation.description) }
+    }
+}
+
+extension FreshnessLevel {
+    fileprivate init(_ choice: Configuration.FreshnessChoice) {
+        self =
+            switch choice {
+            case .off: .off
+            case .warn: .warn
+            case .strict: .strict
+            }
     }
 }

@@ -325,7 +325,7 @@ struct Mount: ParsableCommand {
         freeze.apply(to: &configuration)
         lease.apply(to: &configuration)
         transport.apply(to: &configuration)
-        freshness.apply(to: &configuration)
+        freshness.apply(to: &configuration, policy)
         configuration.acceptsStoreRisk = storeRisk.accepts
         configuration.deviceKeyPath = deviceKey?.path
         configuration.unlock = secret

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Control
 import Daemon
+import Policy
 import Posix
 import VaultNames
 
@@ -10,19 +11,20 @@ struct FreshnessOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             What happens to files that are older than this machine has seen: warn tells of them, strict refuses them \
-            until latchkey accept, and off remembers nothing. (default: warn)
+            until latchkey accept, and off remembers nothing. (default: what the policy says, else warn)
             """, valueName: "warn|strict|off"))
     var freshness: NamedVault.Freshness?
 
     @Flag(help: "The vault was restored from a backup: its files are as they should be.")
     var restored = false
 
-    func apply(to configuration: inout Configuration) {
+    func apply(to configuration: inout Configuration, _ policy: PolicyInForce) {
         configuration.freshness =
-            switch freshness ?? .warn {
+            switch freshness {
             case .warn: .warn
             case .strict: .strict
             case .off: .off
+            case nil: policy.freshness == .strict ? .strict : .warn
             }
         configuration.isRestored = restored
     }

@@ -39,6 +39,7 @@ extension Facts {
         idleLock = status.lockWhenIdle.map { .after(Int(exactly: $0.rounded(.up)) ?? .max) } ?? .never
         forgetting =
             status.forgetAfter.map { .after(Int(exactly: ($0 / 3600).rounded(.up)) ?? .max) } ?? .never
+        freshness = FreshnessLevel(status.freshness)
         do {
             let root = try Descriptor.open(path: status.mountPoint, O_PATH)
             let value = try root.attribute(ProtectionClass.attributeName)
@@ -46,5 +47,16 @@ extension Facts {
         } catch {
             throw CommandError(cannot: "read the class of", status.mountPoint, error)
         }
+    }
+}
+
+extension FreshnessLevel {
+    /// Of a mount that tells of it, or is not to remember files. One that is, and cannot, compares nothing either.
+    fileprivate init(_ freshness: Control.Freshness?) {
+        guard let freshness, freshness.trouble == nil else {
+            self = .off
+            return
+        }
+        self = freshness.isStrict ? .strict : .warn
     }
 }

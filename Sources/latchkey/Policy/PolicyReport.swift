@@ -40,7 +40,8 @@ struct PolicyReport {
         switch rule {
         case .minimumPasscodeStrength: "Looked at when one is set."
         case .eraseAfter, .requiredEscrowKey: "This vault does not tell."
-        case .defaultClass, .minimumClass, .longestGrace, .lockWhenIdleAfter, .forgetAfter, .allowedDeviceKeys:
+        case .defaultClass, .minimumClass, .longestGrace, .lockWhenIdleAfter, .forgetAfter, .freshness,
+            .allowedDeviceKeys:
             "Looked at when it is mounted."
         case .requiredLockSources: "Looked at by the agent, at each event."
         }
@@ -66,6 +67,13 @@ struct PolicyReport {
             CommandError(
                 .failed, message, try: "latchkey unmount \(mount)",
                 "latchkey mount --forget-after HOURS \(vault) \(mount)")
+        case .freshness where policy.freshness?.value == .warn:
+            CommandError(
+                .failed, message, try: "latchkey unmount \(mount)", "latchkey mount --freshness warn \(vault) \(mount)")
+        case .freshness:
+            CommandError(
+                .failed, message, try: "latchkey unmount \(mount)",
+                "latchkey mount --freshness strict \(vault) \(mount)")
         case .requiredEscrowKey:
             CommandError(.failed, message, try: "latchkey slot add escrow-key --public-key FILE \(vault)")
         case .lockWhenIdleAfter, .eraseAfter, .allowedDeviceKeys, .requiredLockSources: CommandError(.failed, message)

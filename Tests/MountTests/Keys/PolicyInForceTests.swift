@@ -174,6 +174,47 @@ extension MountTests {
             }
         }
 
+        /// What a mount does with files that are older than this machine has seen: what the policy demands holds unless
+        /// the command line asks for more.
+        @Test(arguments: ["warn", "strict"]) func olderFiles(least: String) throws {
+            try demand("freshness = \"\(least)\"")
+            func check(_ mount: MountedVault) throws -> Outcome {
+                try mount.latchkey("policy", "check", "--policy", policy, mount.path)
+            }
+            for weaker in least == "warn" ? ["off"] : ["off", "warn"] {
+                try expectRefused(
+                    try mounting(["--freshness", weaker]), "the freshness \(weaker) is weaker than the \(least)")
+                try withMount(vault, options: ["--freshness", weaker]) { mount in
+                    let outcome = try check(mount)
+                    #expect(outcome.status == 1 && outcome.text.contains("line 3  broken"), "\(outcome)")
+                    #expect(outcome.errors.contains("try: latchkey unmount"), "\(outcome)")
+                    #expect(outcome.errors.contains("latchkey mount --freshness \(least) \(vault.path)"), "\(outcome)")
+                }
+            }
+            // Without a memory, a mount that only reads compares nothing yet, and keeps the rule all the same.
+            let fresh = try Vault()
+            for options in [[], ["--freshness", "strict"], ["-o", "ro"]] {
+                try withMount(fresh, options: ["--policy", policy] + options) { mount in try check(mount).succeeded() }
+                try? FileManager.default.removeItem(atPath: try fresh.deviceKeyFile() + ".marks")
+            }
+            // A mount that is to remember, and cannot, breaks it.
+            let marks = try fresh.deviceKeyFile() + ".marks"
+            try FileManager.default.createDirectory(atPath: marks, withIntermediateDirectories: false)
+            try withMount(fresh) { mount in
+                let outcome = try check(mount)
+                #expect(outcome.status == 1 && outcome.errors.contains("the freshness off"), "\(outcome)")
+            }
+
+            let (scene, before) = try FreshnessScene.changedTwice()
+            try scene.putBack(.file, from: before)
+            try withMount(scene.vault, options: ["--policy", policy]) { mount in
+                let read = try attemptShell("cat file", in: mount.path)
+                #expect((read.status == 0) == (least == "warn"), "\(read)")
+                #expect(try scene.look(at: mount).older == 1)
+                try check(mount).succeeded()
+            }
+        }
+
         /// A policy that cannot be parsed allows nothing.
         @Test func unusable() throws {
             try demand("longest-grace = \"soon\"")

@@ -136,6 +136,10 @@ extension MountTests {
             try scene.configure(table + "grace = 77\npolicy = '\(policy)'\n")
             let refused = try scene.latchkey("mount", "work")
             #expect(refused.status == 1 && refused.errors.contains("the grace of 77 seconds is longer than the 30"))
+            _ = try scene.home.write("freshness = 'strict'\n", to: "policy.toml")
+            try scene.configure(table + "freshness = 'warn'\npolicy = '\(policy)'\n")
+            let weaker = try scene.latchkey("mount", "work")
+            #expect(weaker.status == 1 && weaker.errors.contains("the freshness warn is weaker than the strict"))
             // In another place than the configured one.
             try scene.configure(table)
             let elsewhere = try scene.home.makeFolder("elsewhere")

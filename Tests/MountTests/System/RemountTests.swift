@@ -90,6 +90,23 @@ extension MountTests {
                 """)
         }
 
+        /// What /etc/fstab says of older files is bound by the policy, and a remount makes it no weaker.
+        @Test func aPolicyBinds() throws {
+            let vault = try Vault()
+            _ = try vault.system(
+                """
+                echo 'freshness = "strict"' > "$folder/policy"
+                fails 32 mount -t latchkey -o policy="$folder/policy",freshness=warn "$vault" "$dir"
+                grep -q "weaker than the strict of $folder/policy, line 1" "$folder/errors"
+                mount -t latchkey -o policy="$folder/policy" "$vault" "$dir"
+                fails 1 mount -o remount,freshness=off "$dir"
+                fails 1 mount -o remount,freshness=warn "$dir"
+                mount -o remount,ro,freshness=strict "$dir"
+                "$latchkey" status --json "$dir" | grep -q '"isStrict" *: *true'
+                umount "$dir"
+                """)
+        }
+
         /// A mount that was remounted read-only may be written to again, so a copy made then is only mounted read-only.
         @Test func aCopyMadeMeanwhileIsNotWrittenTo() throws {
             let vault = try Vault()
