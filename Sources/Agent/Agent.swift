@@ -51,6 +51,8 @@ public final class Agent: Sendable {
     private let hold: Descriptor
     let notices: NoticeQueue
     let settings: SettingsReader
+    /// Nil where no notification can be shown.
+    private let older: OlderFiles?
 
     /// - Throws: `failed` if another agent of this user runs; `io`, `socket` or `unsafeDirectory`.
     public init(_ surroundings: Surroundings) throws(Failure) {
@@ -60,6 +62,12 @@ public final class Agent: Sendable {
         user = geteuid() == 0 ? nil : geteuid()
         let files = AgentFiles()
         do throws(Errno) { notices = try NoticeQueue() } catch { throw .io(error, doing: "beginning an agent") }
+        do throws(Errno) {
+            older =
+                if let user, surroundings.sessionBus != nil { try OlderFiles(of: user, surroundings.table) } else {
+                    nil
+                }
+        } catch { throw .io(error, doing: "beginning an agent") }
         let hold = try files.hold()
         guard let hold else { throw .failed(reason: "an agent of this user runs already") }
         self.hold = hold
@@ -77,6 +85,7 @@ public final class Agent: Sendable {
             try startThread { [self] in SessionBus(self, address).run() }
         }
         try startThread { [self] in Devices(self).run() }
+        if let older { try startThread { [self] in older.run { self.tell($0) } } }
     }
 
     /// Takes an event, and returns before it is carried out.
@@ -105,6 +114,7 @@ public final class Agent: Sendable {
             surroundings.log("\(event.source.rawValue): \(outcomes.summary)")
         }
         if !event.source.isImmediate { tell(.done(outcomes)) }
+        if event.phase != .lasts { older?.look() }
         return outcomes
     }
 }

@@ -1,3 +1,4 @@
+import Control
 import Posix
 import Synchronization
 
@@ -6,12 +7,16 @@ enum Notice {
     case done([LockOutcome])
     /// These mounts were not locked when the machine fell asleep.
     case notLockedBeforeSleep([LockOutcome])
+    /// A mount has found files that are older than this machine has seen.
+    case older(Freshness, mountPoint: Path)
 
     struct Text: Hashable {
         let summary: Printable
         let body: Printable
         /// Whether "Lock now" is offered.
         let offersLock: Bool
+        /// Whether it is shown until a person closes it, beside later ones.
+        var stays = false
     }
 
     /// Nil if there is nothing to tell.
@@ -50,6 +55,17 @@ enum Notice {
             return Text(
                 summary: "Not locked before sleep", body: outcomes.map(\.line).joined(separator: "\n"), offersLock: true
             )
+        case .older(let freshness, let point):
+            let files: Printable = freshness.older == 1 ? "1 file is" : "\(freshness.older) files are"
+            let accept: Printable = freshness.moment == nil ? "accept FILE..." : "accept --all \(point.quoted)"
+            return Text(
+                summary: freshness.isStrict ? "Older files are refused" : "Older files",
+                body: """
+                    \(point): \(files) older than this machine has seen.
+                    To see which, type: latchkey status \(point.quoted)
+                    If you have restored \(freshness.moment == nil ? "them" : "the vault"), type: latchkey \(accept)
+                    """,
+                offersLock: false, stays: true)
         }
     }
 }

@@ -1,6 +1,6 @@
 import Bus
 
-/// Notifications of the desktop, one at a time: a new one replaces the last.
+/// Notifications of the desktop. A new one replaces the last, except those that stay.
 ///
 /// Source: Desktop Notifications Specification 1.2.
 struct Notifications {
@@ -13,12 +13,16 @@ struct Notifications {
 
     mutating func show(_ notice: Notice.Text, _ bus: borrowing BusConnection) {
         let actions = notice.offersLock ? [Self.lockNow, "Lock now"] : []
+        let replaced = notice.stays ? 0 : last
+        // In milliseconds; 0 for ever.
+        let time: Int32 = notice.stays ? 0 : 10_000
         // A desktop without notifications shows none.
         let reply = try? bus.call(
-            Self.interface, Self.path, Self.interface, "Notify", .string("Latchkey"), .uint32(last),
+            Self.interface, Self.path, Self.interface, "Notify", .string("Latchkey"), .uint32(replaced),
             .string("changes-prevent"), .string(notice.summary.text), .string(Self.escaped(notice.body.text)),
-            .strings(actions), .options(["category": .string("device"), "transient": .boolean(true)]), .int32(10_000))
-        if let id = reply?.first?.unsigned.flatMap({ UInt32(exactly: $0) }) { last = id }
+            .strings(actions), .options(["category": .string("device"), "transient": .boolean(!notice.stays)]),
+            .int32(time))
+        if !notice.stays, let id = reply?.first?.unsigned.flatMap({ UInt32(exactly: $0) }) { last = id }
     }
 
     /// Whether a person has chosen "Lock now" in the last one.

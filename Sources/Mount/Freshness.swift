@@ -1,6 +1,6 @@
 import Format
 import Freshness
-import Posix
+public import Posix
 import Synchronization
 public import Vault
 
@@ -58,6 +58,8 @@ public struct FreshnessSummary: Sendable {
     public let answer: FreshnessWatch.Answer
     /// How many files are older than what this machine has seen.
     public let stale: Int
+    /// When the first of them was found, after there were none; nil if there are none.
+    public let found: Timespec?
     /// The moment as whose copy the whole vault looks, in seconds since 1970.
     public let moment: Int64?
     /// What was in the journal is missed.
@@ -69,6 +71,7 @@ public struct FreshnessSummary: Sendable {
         self.paths = paths
         answer = watch.answer
         stale = watch.count
+        found = watch.found
         moment = watch.moment
         hasLostJournal = watch.journal == .missed
     }

@@ -106,7 +106,7 @@ import Testing
             vaultProof: "17", logFile: "/l", refusals: Refusals(count: 19, lastReason: "r", last: 20),
             alwaysReadOnly: true, deep: true, forgetAfter: 23, forgetTime: 24,
             takenOver: true, transport: .device, transportReason: .switchedOff,
-            freshness: Freshness(isStrict: true, older: 25, moment: 26, hasLostJournal: true))
+            freshness: Freshness(isStrict: true, older: 25, found: 27, moment: 26, hasLostJournal: true))
         status.program = Program(path: "/p", device: 21, inode: 22)
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])

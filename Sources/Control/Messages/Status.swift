@@ -233,6 +233,9 @@ public struct Freshness: Codable, Hashable, Sendable {
     public var isStrict: Bool
     /// How many files were found to be older since the mount, at most 65,536.
     public var older: Int
+    /// When the first of those was found after there were none, in seconds since 1970; nil if there are none, and from
+    /// an older daemon.
+    public var found: Double?
     /// The moment as whose copy the whole vault looks, in seconds since 1970; nil if it does not look like a copy.
     public var moment: Double?
     /// The journal is older, or gone, and what was synced last before a crash may be missing.
@@ -243,13 +246,15 @@ public struct Freshness: Codable, Hashable, Sendable {
     public var trouble: String?
 
     public init(
-        isStrict: Bool, older: Int, moment: Double? = nil, hasLostJournal: Bool, files: [String] = [],
+        isStrict: Bool, older: Int, found: Double? = nil, moment: Double? = nil, hasLostJournal: Bool,
+        files: [String] = [],
         trouble: String? = nil
     ) {
         self.files = files
         self.trouble = trouble
         self.isStrict = isStrict
         self.older = older
+        self.found = found
         self.moment = moment
         self.hasLostJournal = hasLostJournal
     }

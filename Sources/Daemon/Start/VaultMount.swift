@@ -218,7 +218,8 @@ extension Refusals {
 extension Freshness {
     fileprivate init(_ summary: FreshnessSummary) {
         self.init(
-            isStrict: summary.answer == .refuse, older: summary.stale, moment: summary.moment.map { Double($0) },
+            isStrict: summary.answer == .refuse, older: summary.stale,
+            found: summary.found.map { Duration($0).seconds }, moment: summary.moment.map { Double($0) },
             hasLostJournal: summary.hasLostJournal, files: summary.paths.map(\.text))
     }
 }

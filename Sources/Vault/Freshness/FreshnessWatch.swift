@@ -23,6 +23,8 @@ public final class FreshnessWatch: Sendable {
 
     private struct State {
         var told: Set<MarkKey> = []
+        /// When the first of those was found, after there were none.
+        var found: Timespec?
         /// When the first of those was seen that are newer than what was found, in seconds since 1970.
         var firstMissed = UInt32.max
         var news: [StaleObject] = []
@@ -54,6 +56,7 @@ public final class FreshnessWatch: Sendable {
     func tell(_ stale: StaleObject) {
         state.withLock { state in
             guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return }
+            if state.told.count == 1 { state.found = .now }
             if state.news.count < Self.mostNews { state.news.append(stale) } else { state.more += 1 }
             state.firstMissed = min(state.firstMissed, stale.remembered.time)
         }
@@ -66,6 +69,9 @@ public final class FreshnessWatch: Sendable {
 
     /// How many files were found, up to 65,536.
     public var count: Int { state.withLock { $0.told.count } }
+
+    /// When the first of them was found, after there were none; nil if there are none.
+    public var found: Timespec? { state.withLock { $0.told.isEmpty ? nil : $0.found } }
 
     /// What was found since the last call; of very many, only some.
     ///

@@ -17,7 +17,8 @@ struct AgentCommand: ParsableCommand {
             (logind), security-key and usb (pulled out). sleep and shutdown lock without grace and delay the machine \
             until the keys are gone; the others begin the grace. If the session is unlocked before the grace ends, the \
             lock is taken back. Nothing unlocks a locked vault. The configuration switches sources off \
-            (latchkey-config(5)), a policy forbids that. As a service: systemctl --user enable --now latchkey-agent.
+            (latchkey-config(5)), a policy forbids that. A notification of the desktop tells of a mount that has found \
+            files that are older than this machine has seen. As a service: systemctl --user enable --now latchkey-agent.
 
             --status shows the agent that runs: each source, when it was last heard, and what came of it.
             """ + Examples.of("latchkey agent", "latchkey agent --status"))

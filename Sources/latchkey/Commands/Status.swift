@@ -33,7 +33,7 @@ struct StatusCommand: ParsableCommand {
             is no system log), takenOver (true once another machine has taken the vault over, so that every call \
             fails), refusals (count, lastReason, last: requests refused since the mount because something is \
             damaged; only if there were any), freshness (isStrict, older: the number of files that are older than \
-            this machine has seen, files: the first of them, moment: the whole vault looks as it did then, \
+            this machine has seen, found: when the first was found, files: the first of them, moment: the whole vault looks as it did then, \
             hasLostJournal, trouble: why nothing is remembered; absent with --freshness off), \
             transport (io_uring or device: how the kernel's requests come), \
             transportReason (why not by io_uring: not-wanted, freezes, not-supported, switched-off, forbidden, \
