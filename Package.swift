@@ -97,7 +97,9 @@ let package = Package(
         module(
             "Administration",
             [
-                "Claims", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Keybag", "Posix", "Store", "Vault",
+                "Claims", "Control", "Crypto", "DeviceKeys", "Failure", "Format", "Freshness", "Keybag", "Posix",
+                "Store",
+                "Vault",
             ]),
         module(
             "Daemon",

@@ -1416,11 +1416,16 @@ def mark_key(file: bytes, binding: bytes) -> bytes:
     return bytes(one ^ other for one, other in zip(file[:12], binding[:12]))
 
 
-def parse_marks(raw: bytes, keys: VolumeKeys) -> dict[bytes, Mark]:
+def backup_marks_key(volume: bytes, bundle: bytes) -> bytes:
+    """What the marks beside a backup are encrypted with, in place of the volume's key for marks."""
+    return hkdf(bundle[160:], volume, b"latchkey backup marks", 64)
+
+
+def parse_marks(raw: bytes, volume: bytes, key: bytes) -> dict[bytes, Mark]:
     """What a file of marks remembers; what cannot be read of it, and all behind that, is not remembered."""
     head, marks = raw[:64], dict[bytes, Mark]()
     if (len(head) < 64 or head[:10] != b"LKMARKS1" + struct.pack("<H", 1) or any(head[10:16]) or any(head[48:])
-            or head[16:32] != keys.volume):
+            or head[16:32] != volume):
         return marks
     at = 64
     for batch in itertools.count():
@@ -1429,7 +1434,7 @@ def parse_marks(raw: bytes, keys: VolumeKeys) -> dict[bytes, Mark]:
         if not 1 <= count <= 4096 or len(sealed) != 16 + 40 * count:
             return marks
         try:
-            plain = siv_open(keys.marks, [head, struct.pack("<Q", batch)], sealed, "marks")
+            plain = siv_open(key, [head, struct.pack("<Q", batch)], sealed, "marks")
         except Refused:
             return marks
         for record in (plain[start:start + 40] for start in range(0, len(plain), 40)):
@@ -1885,7 +1890,7 @@ def marks_beside(device_key: Optional[str], keys: VolumeKeys) -> dict[bytes, Mar
     if device_key is None:
         return {}
     try:
-        return parse_marks(read_file(os.fsencode(device_key + ".marks"), 1 << 30), keys)
+        return parse_marks(read_file(os.fsencode(device_key + ".marks"), 1 << 30), keys.volume, keys.marks)
     except OSError:
         return {}
 

@@ -64,10 +64,13 @@ struct MarkFile: Sendable {
         }
     }
 
-    /// A new file beside another one, in whose place it is to come.
-    private init(beside other: borrowing MarkFile, _ name: Name) throws(Errno) {
-        (folder, self.name) = (other.folder, other.name)
-        (volume, cipher, owner) = (other.volume, other.cipher, other.owner)
+    /// A new file, locked, with a head alone.
+    private init(
+        in folder: Descriptor, _ name: Name, _ volume: VolumeIdentifier, _ cipher: DeterministicCipher,
+        owner: (user: UInt32, group: UInt32)?
+    ) throws(Errno) {
+        (self.folder, self.name) = (folder, name)
+        (self.volume, self.cipher, self.owner) = (volume, cipher, owner)
         file = try folder.open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
         try file.lockExclusively()
         head = Self.freshHead(volume)
@@ -118,6 +121,21 @@ struct MarkFile: Sendable {
             head.volume == volume
         else { return }
         _ = try batches(of: file, behind: head, cipher, most, body)
+    }
+
+    /// Gives `body` the marks of a file that no program writes to, and that must have all that was written to it. False
+    /// if it is another volume's or of another key, damaged, cut, or has more than `most` marks.
+    static func readWhole(
+        _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int, _ body: (MarkKey, Mark) -> Void
+    ) throws(Errno) -> Bool {
+        let file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)
+        let status = try file.status()
+        guard status.kind == .regular else { throw .EINVAL }
+        var bytes = [UInt8](repeating: 0, count: MarkFileHead.byteCount)
+        guard try file.read(into: &bytes, at: 0) == bytes.count, let head = MarkFileHead(decoding: bytes),
+            head.volume == volume
+        else { return false }
+        return try batches(of: file, behind: head, cipher, most, body).next.offset == status.size
     }
 
     /// Reads up to the first batch that is cut or not authentic. Returns where that begins, and how many marks there
@@ -204,12 +222,36 @@ struct MarkFile: Sendable {
     ///
     /// - Parameter mark: what to write of a name; nil to leave it out.
     mutating func replace(by table: MarkTable, _ mark: (MarkKey) -> Mark?) throws(Errno) {
-        guard let temporary = Name(bytes: Array(".".utf8) + name.bytes + Array(".new".utf8)) else {
-            throw .ENAMETOOLONG
-        }
         // Of a killed program. Only who has the lock on the file itself comes here.
-        try? folder.unlink(temporary)
-        var made = try MarkFile(beside: self, temporary)
+        if let temporary = Self.temporary(of: name) { try? folder.unlink(temporary) }
+        let made = try Self.write(table, mark, as: name, in: folder, volume, cipher, owner: owner)
+        (file, head, next, count) = (made.file, made.head, made.next, made.count)
+    }
+
+    /// Writes a table to a new file, durably; it has its name when it is whole.
+    ///
+    /// - Parameter path: of no other file, and of none that another program is writing.
+    static func write(
+        _ table: MarkTable, to path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher
+    ) throws(Errno) {
+        let split = path.split
+        guard let name = Name(bytes: split.last.bytes) else { throw .EINVAL }
+        let folder = try Descriptor.open(path: split.folder, O_RDONLY | O_DIRECTORY)
+        // Of a killed program.
+        if let temporary = temporary(of: name) { try? folder.unlink(temporary) }
+        _ = try write(table, { table[$0] }, as: name, in: folder, volume, cipher, owner: nil)
+    }
+
+    private static func temporary(of name: Name) -> Name? {
+        Name(bytes: Array(".".utf8) + name.bytes + Array(".new".utf8))
+    }
+
+    private static func write(
+        _ table: MarkTable, _ mark: (MarkKey) -> Mark?, as name: Name, in folder: Descriptor,
+        _ volume: VolumeIdentifier, _ cipher: DeterministicCipher, owner: (user: UInt32, group: UInt32)?
+    ) throws(Errno) -> MarkFile {
+        guard let temporary = temporary(of: name) else { throw .ENAMETOOLONG }
+        var made = try MarkFile(in: folder, temporary, volume, cipher, owner: owner)
         do throws(Errno) {
             var batch: [(key: MarkKey, mark: Mark)] = []
             try table.forEach { (key, _) throws(Errno) in
@@ -227,6 +269,6 @@ struct MarkFile: Sendable {
             throw error
         }
         try? folder.synchronize(dataOnly: false)
-        (file, head, next, count) = (made.file, made.head, made.next, made.count)
+        return made
     }
 }

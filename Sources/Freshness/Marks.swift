@@ -178,6 +178,27 @@ public final class Marks: Sendable {
         }
     }
 
+    /// Takes in what another file remembers, durably: of each name, the newer mark counts.
+    public func merge(_ other: MarkTable) throws(Errno) {
+        try file.withLock { (file) throws(Errno) in
+            guard file != nil else { throw .EROFS }
+            let (table, volatile) = state.withLock { state in
+                other.forEach { key, mark in
+                    guard mark.generation <= Self.highestGeneration else { return }
+                    if let known = state.table[key] {
+                        guard mark.isNewer(than: known) else { return }
+                    } else {
+                        guard state.table.count < Self.most else { return }
+                    }
+                    state.table.set(mark, for: key)
+                }
+                return (state.table, state.waiting.merging(state.flushing) { _, older in older })
+            }
+            // What waits for a flush is written by a later `save`.
+            try file?.replace(by: table) { key in volatile[key].map { $0 ?? other[key] } ?? table[key] }
+        }
+    }
+
     // MARK: Flushes
 
     /// Whether marks wait for a flush of the store, and whether there are so many that it should not wait.

@@ -56,6 +56,35 @@ import Testing
         #expect(mode == 0o600)
     }
 
+    /// What another machine has seen is taken in where it is newer, and is in the file at once.
+    @Test func takesInWhatIsNewer() throws {
+        let other = folder.path("other")
+        do {
+            let marks = try Marks(path: Path(other), volume: Self.volume, cipher: Self.cipher(2))
+            for (number, generation) in [(0, 5), (1, 9), (3, 7)] as [(Int, UInt64)] {
+                note(marks, mark(generation), number)
+            }
+            note(marks, mark(6, isGone: true), 2)
+            try MarkBackup.write(
+                marks.table, to: Path(other + ".marks"), volume: Self.volume, cipher: Self.cipher(3))
+        }
+        let table = try #require(
+            try MarkBackup.read(Path(other + ".marks"), volume: Self.volume, cipher: Self.cipher(3)))
+        #expect(table.count == 4)
+        #expect(try MarkBackup.read(Path(other + ".marks"), volume: Self.volume, cipher: Self.cipher()) == nil)
+        do {
+            let marks = try open()
+            for (number, generation) in [(0, 6), (1, 8), (2, 6), (4, 1)] as [(Int, UInt64)] {
+                note(marks, mark(generation), number)
+            }
+            try marks.flushAndSave()
+            try marks.merge(table)
+            #expect(throws: Errno.EROFS) { try Marks().merge(table) }
+        }
+        let again = try open()
+        #expect((0..<5).map { again[key($0)] } == [mark(6), mark(9), mark(6, isGone: true), mark(7), mark(1)])
+    }
+
     @Test func onlyNewerMarksReplaceOthers() throws {
         let marks = try open()
         note(marks, mark(5), 1)

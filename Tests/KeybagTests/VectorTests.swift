@@ -156,6 +156,17 @@ import Testing
         #expect(try KeybagBackup(decoding: bytes).encodeWithoutTag() == bytes.dropLast(32))
     }
 
+    /// The marks beside a backup have a key that comes from its bundle.
+    @Test func opensTheMarksOfABackup() throws {
+        let vectors = try Vectors("keybag")
+        let marks = try vectors.bytes("backupMarks")
+        let backup = try OpenedBackup(vectors.bytes("backup"), passphrase: secret(vectors.bytes("passphrase")))
+        let plain = try unsafe backup.marks().open(
+            Array(marks[72...]).span.bytes, associatedData: Array(marks[..<64]).span.bytes,
+            [UInt8](repeating: 0, count: 8).span.bytes)
+        #expect(plain.count == 40 && plain.starts(with: Array(0..<12)) && plain[12] == 7)
+    }
+
     @Test func encodesToTheSameBytes() throws {
         for name in ["keybag", "openKeybag", "securityKeyKeybag"] {
             let bytes = try Vectors("keybag").bytes(name)

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 
 from .sealing import (CLASSES, DEVICE_KEY, ESCROW_PRIVATE, FIDO2_SECRET, KEY_FILE, PASSCODE, PASSPHRASE, PRIVATE_B,
-                      PUBLIC_B, RECOVERY_KEY, UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text)
+                      PUBLIC_B, RECOVERY_KEY, UNLOCK_MAC_KEY, V, VOLUME_KEY, fixed, fmt, recovery_text, siv)
 
 
 def record(kind: int, value: bytes, zero: int = 0) -> bytes:
@@ -144,6 +144,16 @@ def backup() -> bytes:
     return made
 
 
+def backup_marks() -> bytes:
+    """What may lie beside the backup: a file of marks with one record."""
+    key = fmt.backup_marks_key(V, keybag_parts()["bundle"])
+    head = struct.pack("<8sH6x16s16s16x", b"LKMARKS1", 1, V, fixed("marks of a backup", 16))
+    plain = bytes(range(12)) + struct.pack("<QIIIBB6x", 7, 3, 0x01020304, 1_750_000_000, 1, False)
+    made = head + struct.pack("<Q", 1) + siv(key, [head, bytes(8)], plain)
+    assert [mark.generation for mark in fmt.parse_marks(made, V, key).values()] == [7]
+    return made
+
+
 def device_key_file() -> bytes:
     return b"LKDEVKEY" + struct.pack("<H6s", 1, bytes(6)) + V + DEVICE_KEY
 
@@ -260,7 +270,7 @@ def keybag_vectors() -> dict[str, Any]:
         "credential": fixed("credential", 80), "securityKeySalt": fixed("security key salt", 32),
         "openKeybag": open_keybag(), "rotatingKeybag": rotating_keybag(),
         "numberedKeybag": numbered_keybag(), "previousClassKeys": PREVIOUS,
-        "backup": backup(), "passphrase": PASSPHRASE,
+        "backup": backup(), "backupMarks": backup_marks(), "passphrase": PASSPHRASE,
         "keybag": good, "deviceKeyFile": device_key_file(), **seen_vectors(),
         "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],
         "refusedAtMount": [

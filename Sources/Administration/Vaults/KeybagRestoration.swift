@@ -2,6 +2,7 @@ public import Crypto
 public import DeviceKeys
 public import Failure
 import Format
+public import Freshness
 import Keybag
 public import Posix
 import Store
@@ -10,7 +11,7 @@ import Vault
 /// Restores a keybag from a backup into a vault, which may have lost its own.
 public struct KeybagRestoration: ~Copyable {
     private let folder: VaultFolder
-    private let backup: OpenedBackup
+    let backup: OpenedBackup
 
     /// Changes nothing yet.
     ///
@@ -48,15 +49,21 @@ public struct KeybagRestoration: ~Copyable {
 
     /// Writes the keybag to the vault, with a passcode and this machine's device key.
     ///
+    /// - Parameter marks: what was seen of the vault's files, to be remembered here too: of each name, the newer mark
+    ///   counts.
     /// - Returns: the new path of an existing device key file that cannot be used, if there was one.
+    /// - Throws: `failed` if a mount of a copy of the vault has the file of marks; then nothing has changed.
     public func run(
-        _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool
+        _ deviceKey: RecoveredDeviceKey, passcode: borrowing Secret, cost: Argon2Cost, allowingWeak: Bool,
+        marks: MarkTable? = nil
     ) throws(Failure) -> Path? {
+        let held = marks == nil ? nil : try heldMarks(besides: deviceKey.path)
         let made = try deviceKey.make()
         let movedAside = made.movedAside
         _ = try OpenKeybag.restore(
             backup, in: folder.store, newDeviceKey: made.takeKey(), newPasscode: passcode, cost: cost,
             allowingWeak: allowingWeak)
+        if let marks { try take(marks, into: held, besides: deviceKey.path) }
         return movedAside
     }
 }

@@ -27,6 +27,7 @@ enum Label {
     static let noPasscode = Array("latchkey no passcode".utf8)
     static let backup = Array("latchkey backup".utf8)
     static let backupKey = Array("latchkey backup key".utf8)
+    static let backupMarks = Array("latchkey backup marks".utf8)
     static let chip = Array("latchkey tpm".utf8)
     static let chipAuthorization = Array("latchkey tpm authorization".utf8)
     static let chipCounter = Array("latchkey tpm counter".utf8)

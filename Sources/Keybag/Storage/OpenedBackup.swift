@@ -19,6 +19,14 @@ public struct OpenedBackup: ~Copyable, Sendable {
         try crypto(try VolumeKeys(volumeKey: bundle.volumeKey(), volume: volume))
     }
 
+    /// Keyed for the file of marks beside the backup. A rotation of the keys changes the key.
+    public func marks() throws(Failure) -> DeterministicCipher {
+        try crypto(
+            try DeterministicCipher(
+                key: .derived(
+                    from: bundle.unlockMACKey(), salt: volume.bytes, info: Label.backupMarks, count: 64)))
+    }
+
     /// - Parameters:
     ///   - bytes: of a whole file.
     ///   - passphrase: 1 to 1024 bytes.

@@ -2,6 +2,7 @@ import Administration
 import ArgumentParser
 import Failure
 import Format
+import Freshness
 import Glibc
 import Posix
 
@@ -13,12 +14,18 @@ extension KeybagCommand {
                 Takes the backup's passphrase and a new passcode; makes a device key if there is none. Recovery keys \
                 and escrow keys stay as they were; the other slots are removed. The vault must not be mounted; its \
                 keybag may be missing. Afterwards, latchkey fsck says whether the vault is complete.
+
+                With --with-marks, this machine also remembers what FILE.marks says of the vault's files. Of what it \
+                remembers already, the newer counts.
                 """ + Examples.of("latchkey keybag restore /media/stick/vault.keybag ~/vault"))
 
         @OptionGroup var passphrase: PassphraseOptions
         @OptionGroup var newPasscode: NewPasscodeOptions
         @OptionGroup var strength: StrengthOptions
         @OptionGroup var cost: CostOptions
+
+        @Flag(help: "Also take in FILE.marks: how new the vault's files were that another machine has seen.")
+        var withMarks = false
 
         @Option(
             help: ArgumentHelp(
@@ -40,6 +47,7 @@ extension KeybagCommand {
             let restoration = try withKeybag(of: vault) { () throws(Failure) in
                 try KeybagRestoration(of: bytes, passphrase, in: folder)
             }
+            let marks = withMarks ? try marks(restoration) : nil
             let plan = try withKeybag(of: vault) { () throws(Failure) in
                 try restoration.deviceKey(
                     DeviceKeyArgument.wanted(deviceKey), at: deviceKey?.path ?? word.named?.keyPath)
@@ -49,13 +57,26 @@ extension KeybagCommand {
                 .newPasscode.of(path.path), strength, isGuarded: plan.kind != .software)
             let cost = try cost.cost(for: .milliseconds(500))
             let movedAside = try withKeybag(of: vault) { () throws(Failure) in
-                try restoration.run(plan, passcode: passcode, cost: cost, allowingWeak: strength.weak)
+                try restoration.run(plan, passcode: passcode, cost: cost, allowingWeak: strength.weak, marks: marks)
             }
             Standard.output(
                 "The vault \(vault) opens with the new passcode on this machine. Its device key is \(plan.path).")
+            if withMarks { Standard.output("This machine remembers what was seen of its files.") }
             plan.tell(movedAside: movedAside)
             if let advice = PasscodeAdvice(passcode, cost: cost) { Standard.output("\(advice.text)") }
             Standard.output("  try: latchkey fsck --unlock \(vault.quoted)")
+        }
+
+        /// What was seen of the vault's files. Changes nothing.
+        private func marks(_ restoration: borrowing KeybagRestoration) throws(CommandError) -> MarkTable {
+            let path = file + MarkBackup.suffix
+            guard let marks = try inWords(try restoration.marks(in: path)) else {
+                throw CommandError(
+                    .failed,
+                    "\(path) is damaged, or was written with a backup that has other keys; nothing was changed",
+                    try: "the same without --with-marks")
+            }
+            return marks
         }
 
         /// The folder, which may have lost its keybag.
