@@ -18,7 +18,7 @@ struct Claimant: Sendable {
         // Without an identity, each boot counts as another machine. Source: machine-id(5).
         machine = Self.contents("/etc/machine-id") ?? boot
         process = ClaimRecord.Process(
-            namespace: Self.namespace ?? 0, identifier: UInt64(getpid()), started: Self.start(of: "self") ?? 0)
+            namespace: Self.namespace ?? 0, identifier: UInt64(getpid()), started: Self.state(of: "self")?.started ?? 0)
         self.folder = try KnownInode(folder)
     }
 
@@ -62,16 +62,22 @@ struct Claimant: Sendable {
         guard let identifier = pid_t(exactly: process.identifier), identifier > 0 else { return false }
         guard kill(identifier, 0) == 0 || Errno.current == .EPERM else { return false }
         // The number may be another process's by now. If that cannot be told, it counts as the same.
-        guard let started = start(of: "\(identifier)") else { return true }
-        return started == process.started
+        guard let state = state(of: "\(identifier)") else { return true }
+        return state.started == process.started && !state.hasEnded
     }
 
-    /// Source: proc_pid_stat(5), field 22; the name before may contain any character, and ends at the last parenthesis.
-    private static func start(of process: String) -> UInt64? {
+    /// When a process has started, and whether it has ended and only waits for its parent.
+    ///
+    /// Source: proc_pid_stat(5), fields 3, 20 and 22; the name before may contain any character, and ends at the last
+    /// parenthesis.
+    private static func state(of process: String) -> (started: UInt64, hasEnded: Bool)? {
         guard let bytes = try? Descriptor.open(path: "/proc/\(process)/stat", O_RDONLY).bytes(atMost: 4096),
             let end = bytes.lastIndex(of: UInt8(ascii: ")"))
         else { return nil }
         let fields = bytes[(end + 1)...].split(separator: UInt8(ascii: " "))
-        return fields.count > 19 ? UInt64(String(decoding: fields[19], as: UTF8.self)) : nil
+        guard fields.count > 19, let started = UInt64(String(decoding: fields[19], as: UTF8.self)) else { return nil }
+        // Without its first thread a process is a zombie, too, as long as others run.
+        let isAlone = Int(String(decoding: fields[17], as: UTF8.self)).map { $0 <= 1 } ?? false
+        return (started, isAlone && ["Z", "X"].contains(String(decoding: fields[0], as: UTF8.self)))
     }
 }

@@ -20,6 +20,7 @@ package struct VaultOptions: Sendable {
 /// What keeps names and permissions from changing while a request relies on them.
 final class NameOrder: Sendable {
     let renames = ConcurrentRenames()
+    let seenTimes = SeenTimes()
     /// Held shared while the path of a file is put into the journal, exclusively while a folder gets another name. Lock
     /// order: docs/ARCHITECTURE.md.
     let paths = ReadWriteLock()

@@ -343,4 +343,30 @@ import Testing
         #expect(claim.epoch == 1 && waited == 0)
         claim.release()
     }
+
+    /// A process that was killed and that its parent has not waited for does not count as alive.
+    @Test func aZombie() throws {
+        let claimant = try Claimant(of: store.root)
+        var record = claimant.record(
+            .held, epoch: 1, times: ClaimTimes(lease: .seconds(1)), renews: false)
+        let streams = try StreamFile()
+        let child = try Child(
+            "/bin/sleep", ["1000"], input: streams.descriptor, output: streams.descriptor, errors: streams.descriptor)
+        let stat = String(
+            decoding: try Descriptor.open(path: Path("/proc/\(child.pid)/stat"), O_RDONLY).bytes(atMost: 4096),
+            as: UTF8.self)
+        let fields = stat[stat.lastIndex(of: ")")!...].split(separator: " ")
+        record.process.identifier = UInt64(child.pid)
+        record.process.started = try #require(UInt64(fields[20]))
+        #expect(claimant.relation(to: record).process == .alive)
+        child.send(SIGKILL)
+        let end = ContinuousClock.now + .seconds(10)
+        while claimant.relation(to: record).process == .alive {
+            try #require(ContinuousClock.now < end)
+            usleep(1000)
+        }
+        #expect(claimant.relation(to: record).process == .ended)
+        // It is still there.
+        #expect(kill(child.pid, 0) == 0)
+    }
 }

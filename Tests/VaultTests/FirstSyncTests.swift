@@ -1,5 +1,6 @@
 import Foundation
 import Posix
+import TestStores
 import Testing
 
 @testable import Vault
@@ -12,15 +13,17 @@ import Testing
 
     /// A synced file as a power loss leaves it, before the last header has reached the disk.
     private func afterACrash() throws -> (test: TestVault, vault: Vault, root: Directory, backing: String) {
-        let test = try TestVault()
+        let atFlush = BytesAtFlush()
+        let test = try TestVault(wrapping: { InterceptingStore($0, hook: atFlush) })
         let file = try test.create("file")
         try file.write(model, at: 0)
         try file.setTimes(accessed: .keep, modified: .at(shown))
         try file.persistLength()
         let name = try #require(try test.backingNames.first { !$0.hasPrefix("lk.") })
         let backing = test.path + "/" + name
-        let before = Array(try #require(FileManager.default.contents(atPath: backing)).prefix(512))
+        atFlush.watch(backing)
         try file.synchronize(dataOnly: false)
+        let before = try #require(atFlush.header)
         #expect(Array(try #require(FileManager.default.contents(atPath: backing)).prefix(512)) != before)
         #expect(try file.status().modified == shown)
         file.close()

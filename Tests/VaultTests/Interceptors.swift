@@ -1,3 +1,4 @@
+import Glibc
 import Posix
 import Store
 import Synchronization
@@ -7,6 +8,29 @@ import Testing
 @testable import Vault
 
 // Hooks in the middle of what the vault does to its store.
+
+/// Keeps the header that a backing file has at the first flush.
+final class BytesAtFlush: Interceptor {
+    private let state = Mutex<(path: String?, header: [UInt8]?)>((nil, nil))
+
+    var header: [UInt8]? { state.withLock { $0.header } }
+
+    func watch(_ path: String) { state.withLock { $0 = (path, nil) } }
+
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Errno) -> Result
+    ) throws(Errno) -> Result {
+        if operation.kind == .synchronize || operation.kind == .synchronizeAll {
+            state.withLock { state in
+                guard let path = state.path, state.header == nil else { return }
+                state.header = (try? Descriptor.open(path: Path(path), O_RDONLY).bytes(atMost: 1 << 20)).map {
+                    Array($0.prefix(512))
+                }
+            }
+        }
+        return try proceed()
+    }
+}
 
 /// Acts right after a flush during which the file is not locked, where other threads could act.
 final class ActsDuringFlushes: Interceptor {

@@ -41,18 +41,17 @@ extension OpenVault {
             if configuration.readOnly && error == .ENOENT {
                 return (FreshnessWatch(Marks(), answer, remembers: false), nil)
             }
-            let why =
+            let why: Printable =
                 switch error {
                 case .EWOULDBLOCK: "another mount has \(path)"
                 case .EINVAL, .EISDIR: "\(path) is no regular file"
                 case .ELOOP: "\(path) is a symbolic link"
                 default: "\(path): \(error)"
                 }
-            guard answer == .warn else {
-                throw .failed(reason: "cannot remember which versions of files were seen: \(why)")
-            }
-            log.warning("cannot remember which versions of files were seen: \(why)")
-            return (nil, why)
+            let text = ("cannot remember which versions of files were seen: \(why)" as Printable).text
+            guard answer == .warn else { throw .failed(reason: text) }
+            log.warning("\(text)")
+            return (nil, why.text)
         }
     }
 }

@@ -122,6 +122,7 @@ extension Vault {
         let file = try makeFile(
             temporary, in: parent.descriptor, at: binding(of: name, in: parent), createdIn: parent.identifier,
             try inheritance(ownership, in: parent, of: .regular), protectionClass)
+        file.passTime(at: binding(of: name, in: parent))
         do throws(VaultError) {
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)

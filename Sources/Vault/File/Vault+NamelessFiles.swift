@@ -41,6 +41,7 @@ extension Vault {
         let new = try storedName(name, in: parent)
         let binding = binding(of: name, in: parent)
         try prepareSidecar(of: new, in: parent)
+        file.passTime(at: binding)
         let move = try file.beginMove(
             to: binding, in: parent.identifier, taking: nil, replacing: nil, isRename: true)
         do throws(VaultError) {

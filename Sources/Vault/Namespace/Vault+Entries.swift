@@ -238,6 +238,8 @@ extension Vault {
         let stored = try storedName(name, in: parent)
         let status = try backingStatus(of: .entry(stored.name, in: parent.descriptor))
         guard try isToGo(status) else { return false }
+        // Before the name is free: another thread may make a file of that name at once.
+        if status.kind == .regular { noteTime(of: status, at: name, in: parent) }
         try replacing(status, stored, name, in: parent, isReplaced: false) { () throws(VaultError) in
             try backing { () throws(Errno) in try store.unlink(stored.name, in: parent.descriptor) }
         }
@@ -323,6 +325,7 @@ extension Vault {
         let new = try storedName(newName, in: newParent)
         try prepareSidecar(of: new, in: newParent)
         if file == nil { try keepLongTarget(of: old.name, in: parent.descriptor) }
+        file?.passTime(at: binding(of: newName, in: newParent))
         let move = try file?.beginMove(
             to: binding(of: newName, in: newParent), in: newParent.identifier, taking: nil, replacing: nil,
             isRename: false)

@@ -79,8 +79,8 @@ extension Vault {
     ) throws(VaultError) -> [() -> Void] {
         // Read before anything is written: a copy may have seen this time under the entry's new name.
         let times = (
-            try? store.status(of: firstName, in: first.parent.descriptor).modified,
-            try? store.status(of: secondName, in: second.parent.descriptor).modified
+            (try? store.status(of: firstName, in: first.parent.descriptor)).map(timeSeen),
+            (try? store.status(of: secondName, in: second.parent.descriptor)).map(timeSeen)
         )
         var undone: [() -> Void] = []
         do throws(VaultError) {

@@ -60,6 +60,8 @@ extension Vault {
         _ file: File, _ old: RenameEnd, to new: RenameEnd, _ replaced: ReplacedFile?, _ kind: RenameKind
     ) throws(VaultError) {
         let binding = binding(of: new.name, in: new.parent)
+        file.passTime(at: binding)
+        if let status = old.status { noteTime(of: status, at: old.name, in: old.parent) }
         let move = try file.beginMove(
             to: binding, in: new.parent.identifier,
             taking: protection(
@@ -71,7 +73,7 @@ extension Vault {
                         isExplicit: replaced.isExplicit)
                 },
                 sameDirectory: old.parent.identifier == new.parent.identifier),
-            replacing: replaced == nil ? nil : new.status?.modified ?? .now, isRename: true)
+            replacing: replaced == nil ? nil : new.status.map(timeSeen) ?? .now, isRename: true)
         do throws(VaultError) {
             let oldBinding = self.binding(of: old.name, in: old.parent)
             try replacing(new.status, new.stored, new.name, in: new.parent, isReplaced: true, by: file) {

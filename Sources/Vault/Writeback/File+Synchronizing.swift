@@ -54,7 +54,6 @@ extension File {
             }
             vault.flushes.headerWrites.add(1, ordering: .releasing)
             state.didConfirmPlacedHeader()
-            notePlacedHeader()
             try keepModified(own)
         }
     }

@@ -93,7 +93,8 @@ extension FileState {
         // Nothing was confirmed yet.
         guard header.length == 0, durable.end == 0, durable.truncation == .durable else { return nil }
         guard length > 0, repair.torn.isEmpty, !repair.hasStaleTail, !repair.isUnproven else { return nil }
-        guard names.currentProtection == nil, sync.isHeaderCurrent || !isStampSpent else { return nil }
-        return (sync.isHeaderCurrent ? [] : [.placeHeader]) + [.flush(all: true), .confirmPlacedHeader, .unlist]
+        guard names.currentProtection == nil, !isStampSpent else { return nil }
+        // A header that was written earlier may be in a copy by now: what confirms must have another time.
+        return [.placeHeader, .flush(all: true), .confirmPlacedHeader, .unlist]
     }
 }

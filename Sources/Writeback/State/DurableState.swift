@@ -77,6 +77,9 @@ package struct DurableState: Hashable {
 
     package mutating func didStampHeader(_ stamp: Int64) { placed.stamp = stamp }
 
+    /// Another file had this stamp under a name that this one gets: the next header has a later one.
+    package mutating func pass(stamp: Int64) { placed.stamp = max(placed.stamp, stamp) }
+
     /// A read-only vault shows a header of the journal as if it were in the backing file: the length that an older
     /// header gives the last block no longer counts.
     package mutating func didShowHeader(confirming length: UInt64) { placed.length = length }

@@ -59,8 +59,9 @@ struct CheckedVault {
             let marks = try Marks(reading: path, volume: keybag.volume, cipher: keybag.keys.marks)
             return FreshnessWatch(marks, .warn, remembers: false)
         } catch .ENOENT {
-            throw .failed(reason: "this machine remembers nothing of the vault's files: there is no \(path)")
-        } catch { throw .io(error, doing: "reading \(path)") }
+            throw .failed(
+                reason: "\("this machine remembers nothing of the vault's files: there is no \(path)" as Printable)")
+        } catch { throw .io(error, doing: "\("reading \(path)" as Printable)") }
     }
 
     /// The letters of the classes whose contents can be read.
