@@ -34,7 +34,7 @@ class Edits:
             self.exchange: 2, self.rename_folder: 4, self.remove_file: 6, self.remove_and_make: 3,
             self.make_folder: 5, self.remove_folder: 2, self.link: 5, self.link_again: 4, self.set_attribute: 6,
             self.remove_attribute: 2, self.set_class: 5, self.set_folder_class: 3, self.change_mode: 2,
-            self.set_times: 3, self.use_database: 3}
+            self.set_times: 3, self.sync: 5, self.use_database: 3}
 
     def run(self, number: int) -> None:
         for _ in range(number):
@@ -263,6 +263,16 @@ class Edits:
             time = self.random.choice([0, 10 ** 9 * self.random.randint(1, 2 * 10 ** 9), 123_456_789_012_345_678])
             os.utime(self.root / path, ns=(time, time))
             self.did("time", path)
+
+    def sync(self) -> None:
+        """A file that another program has closed before."""
+        if path := self.pick("file"):
+            descriptor = os.open(self.root / path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            self.did("sync", path)
 
     def use_database(self) -> None:
         """A database in the folder `db`, in one of both modes; its rows are compared before they change."""

@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 PASSCODE = "a passcode of the tools\n"
 PATIENCE = 120
-OLDER = re.compile(r"older|looks as it did|changed apart|removed, replaced or renamed")
+OLDER = re.compile(r"older|looks as it did|changed apart|removed file is back")
 
 
 class Failed(Exception):
