@@ -119,10 +119,11 @@ extension Vault {
     ) throws(VaultError) -> File {
         let stored = try storedName(name, in: parent)
         let temporary = Name.temporary()
+        let binding = binding(of: name, in: parent)
         let file = try makeFile(
-            temporary, in: parent.descriptor, at: binding(of: name, in: parent), createdIn: parent.identifier,
+            temporary, in: parent.descriptor, at: binding, createdIn: parent.identifier,
             try inheritance(ownership, in: parent, of: .regular), protectionClass)
-        file.passTime(at: binding(of: name, in: parent))
+        file.passTime(at: binding)
         do throws(VaultError) {
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)
@@ -134,7 +135,7 @@ extension Vault {
             discardSidecar(of: file.identifier.bytes)
             throw error
         }
-        noteName(of: file, at: binding(of: name, in: parent))
+        noteName(of: file, at: binding)
         return file
     }
 

@@ -18,10 +18,11 @@ final class SeenTimes: Sendable {
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
 
-    func note(_ time: Int64, at binding: NameBinding) {
+    func note(_ time: Int64, at binding: @autoclosure () -> NameBinding) {
         let now = Timespec.now.seconds
         // What is a day ahead comes from another clock.
         guard (now - 2..<now + FileHeader.foreignStamp).contains(time) else { return }
+        let binding = binding()
         state.withLock { state in
             state.times[binding] = max(time, state.times[binding] ?? time)
             guard state.times.count > Self.most else { return }

@@ -53,7 +53,7 @@ class Model(dict[str, Entry]):
         self.touched: set[str] = set()
 
     def of(self, *kinds: str) -> list[str]:
-        """Paths of these kinds. What lies in the loose folder is left out: nobody promises that it stays."""
+        """Paths of these kinds. What lies in the loose folder is left out: nothing promises that it stays."""
         return [path for path, entry in self.items()
                 if entry.kind in kinds and path != LOOSE and not path.startswith((LOOSE + "/", "db"))]
 
