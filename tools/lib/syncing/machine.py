@@ -39,6 +39,13 @@ def run(*words: str | Path, patience: float = PATIENCE, statuses: tuple[int, ...
         return texts
 
 
+def forget_faked_clocks() -> None:
+    """Removes what libfaketime leaves in memory: a program with the process ID of an earlier one would end at once."""
+    for file in [*Path("/dev/shm").glob("faketime_shm_*"), *Path("/dev/shm").glob("sem.faketime_sem_*")]:
+        if not Path("/proc", file.name.rsplit("_", 1)[1]).exists():
+            file.unlink(missing_ok=True)
+
+
 class Machine:
     """`clock` is how far the clock of the next daemon is wrong, as libfaketime wants it; None if it is right."""
 
@@ -64,6 +71,7 @@ class Machine:
         command: list[str | Path] = [self.latchkey, *words]
         environment = self.environment
         if clock:
+            forget_faked_clocks()
             [library] = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
             # libfaketime moves the environment, and Swift then finds no arguments: the shell is the one that it meets.
             command = ["sh", "-c", 'exec "$@"', "sh", *command]
