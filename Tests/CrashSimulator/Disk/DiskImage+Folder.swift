@@ -69,7 +69,7 @@ public final class StateFolder {
     }
 
     deinit {
-        unsafe unlink(keyPath)
+        removeDeviceKey(keyPath)
     }
 
     /// Replaces the folder's contents with a state.

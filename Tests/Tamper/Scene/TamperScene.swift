@@ -5,6 +5,7 @@ public import Keybag
 import Posix
 import Store
 import TestSecrets
+import TestSupport
 import TestVaults
 public import Vault
 
@@ -54,7 +55,7 @@ public final class TamperScene {
         for path in knowledge.paths { written[path] = knowledge.expected(path, in: current) }
     }
 
-    deinit { unsafe unlink(keyPath) }
+    deinit { removeDeviceKey(keyPath) }
 
     public static let traits = StoreTraits.ofTests
 
