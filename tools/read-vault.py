@@ -206,7 +206,7 @@ def open_directory_record(keys: VolumeKeys, binding: bytes, target: bytes) -> Di
         refuse("directory record: no such class")
     if flags > 1 or any(zero):
         refuse("directory record: a flag or a zero byte is otherwise")
-    if generation > 1 << 62:
+    if generation > 1 << 63:
         refuse("directory record: its generation is out of range")
     return DirectoryRecord(identifier, default_class, bool(flags & 1), generation)
 

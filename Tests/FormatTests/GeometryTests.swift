@@ -78,7 +78,7 @@ import Testing
         #expect(bytes.count == DirectoryRecord.byteCount)
         #expect(try unsafe DirectoryRecord(decoding: bytes.span.bytes) == record)
         #expect(Base64URL.encodedCount(bytes.count + 16) == DirectoryRecord.sealedTextCount)
-        for (offset, value) in [(16, 0), (16, 5), (17, 2), (25, 0x41), (26, 1), (27, 1)] {
+        for (offset, value) in [(16, 0), (16, 5), (17, 2), (25, 0x81), (26, 1), (27, 1)] {
             var bad = bytes
             bad[offset] = UInt8(value)
             #expect(throws: FormatError.self) { try unsafe DirectoryRecord(decoding: bad.span.bytes) }

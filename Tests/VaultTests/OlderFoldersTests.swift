@@ -1,4 +1,5 @@
 import Format
+import Freshness
 import Glibc
 import Posix
 import TestSupport
@@ -166,18 +167,29 @@ import Testing
         }
     }
 
-    /// A thief of the keys makes a record of the highest generation: the class can be changed all the same.
-    @Test func poisoned() throws {
+    /// A thief of the keys makes a record of a very high generation: the class can be changed all the same, and the
+    /// honest record is not older for ever.
+    @Test(arguments: [DirectoryRecord.highestGeneration, Marks.highestGeneration]) func poisoned(
+        generation: UInt64
+    ) throws {
+        try machine.session { session in try session.setClass(.none, of: "folder") }
+        let before = try machine.copy()
         try machine.session { session in
             let folder = try session.folder("folder")
-            folder.state.withLock { $0.record.generation = DirectoryRecord.highestGeneration }
-            try session.setClass(.none, of: "folder")
-            try session.vault.setDefaultClass(.complete, isExplicit: true, of: folder)
-            try session.vault.setDefaultClass(.none, isExplicit: true, of: folder)
+            folder.state.withLock { $0.record.generation = generation - 1 }
+            for protectionClass in [.complete, .none, .complete] as [ProtectionClass] {
+                try session.vault.setDefaultClass(protectionClass, isExplicit: true, of: folder)
+            }
         }
         try machine.session { session in
             let folder = try session.folder("folder")
-            #expect(folder.record.defaultClass == .none)
+            #expect(folder.record.defaultClass == .complete && session.verdicts.isEmpty)
+        }
+        try machine.putBackTree("folder", "/lk.dir", from: before)
+        try machine.session { session in try session.vault.accept(try session.folder("folder")) }
+        try machine.session { session in
+            let folder = try session.folder("folder")
+            #expect(folder.record.defaultClass == .none && session.verdicts.isEmpty)
         }
     }
 }

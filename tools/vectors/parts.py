@@ -54,7 +54,7 @@ def directory_vectors() -> dict[str, Any]:
     for protection, explicit, binding, generation in [
             (3, False, bytes(16), 0), (1, True, fixed("place 1", 16), 0), (2, True, fixed("place 2", 16), 0),
             (4, False, fixed("place 4", 16), 0), (3, True, fixed("place 5", 16), 1),
-            (1, False, fixed("place 6", 16), 2**62)]:
+            (1, False, fixed("place 6", 16), 2**63)]:
         identifier = fixed(f"directory {protection}", 16)
         plain = directory_record(identifier, protection, explicit, generation)
         cases.append({"place": binding, "directoryID": identifier, "class": protection, "explicit": explicit,
@@ -62,7 +62,7 @@ def directory_vectors() -> dict[str, Any]:
     good, binding = directory_record(fixed("directory", 16), 3, True), fixed("place", 16)
     for why, plain in [("class 0", good[:16] + b"\0" + good[17:]), ("class 5", good[:16] + b"\5" + good[17:]),
                        ("an unknown flag", good[:17] + b"\3" + good[18:]), ("a zero byte is 1", good[:27] + b"\1"),
-                       ("a generation above 2^62", directory_record(good[:16], 3, True, 2**62 + 1)),
+                       ("a generation above 2^63", directory_record(good[:16], 3, True, 2**63 + 1)),
                        ("a byte short", good[:27]), ("a byte long", good + b"\0")]:
         refused.append({"why": why, "place": binding, "target": directory_target(binding, plain)})
     refused.append({"why": "sealed for another place", "place": binding,

@@ -17,6 +17,11 @@ extension Vault {
         return record
     }
 
+    /// Of a record in place of one that was lost: higher than that one's, which programs have raised by 1 each time.
+    package var generationOfRebuiltRecord: UInt64 {
+        traits.numbersDirectories ? .random(in: 1 << 31..<1 << 32) : 0
+    }
+
     /// The record of a directory was changed.
     func noteRecord(of directory: Directory) {
         guard let freshness else { return }

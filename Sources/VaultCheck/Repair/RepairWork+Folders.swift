@@ -34,7 +34,7 @@ extension RepairWork {
     ) throws(VaultError) {
         let record = DirectoryRecord(
             directory: identifier ?? DirectoryIdentifier(Random.bytes(16)), defaultClass: Self.strictest,
-            isExplicit: true)
+            isExplicit: true, generation: vault.generationOfRebuiltRecord)
         try vault.makeWayForRecord(name, in: folder)
         try vault.writeRecord(record, at: binding, as: name, in: folder)
         try flush(folder)
