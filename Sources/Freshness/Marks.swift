@@ -288,7 +288,8 @@ public final class Marks: Sendable {
 extension Marks.State {
     fileprivate mutating func noteValue(_ key: MarkKey, isGone: Bool) {
         let known = table[key]
-        guard known?.isGone ?? false != isGone else { return }
+        // A nonce that was planted may have the key of something else.
+        guard known?.kind ?? .value == .value, key != .journal, known?.isGone ?? false != isGone else { return }
         note(
             Mark(
                 generation: (known?.generation ?? 0) + 1, digest: 0, time: Marks.now, protectionClass: .none,
@@ -299,7 +300,7 @@ extension Marks.State {
         guard mark.generation <= Marks.highestGeneration else { return }
         let known = table[key]
         if let known {
-            guard mark.isNewer(than: known) else { return }
+            guard mark.isNewer(than: known) || known.kind == .value && mark.kind != .value else { return }
         } else {
             guard table.count < Marks.most else { return }
         }

@@ -36,6 +36,12 @@ extension VaultFileSystem {
         }
     }
 
+    /// What is in the vault now is as it should be.
+    func acceptAll() throws(VaultError) {
+        try vault.acceptAll()
+        for node in nodes.all { node.state.withLock { $0.directory }?.isAccepted() }
+    }
+
     /// What is behind a descriptor of this mount is the right one, whatever this machine has seen.
     func accept(_ status: FileStatus) throws(VaultError) {
         guard

@@ -226,7 +226,7 @@ public final class ProtectedMount: Sendable {
         guard fileSystem.vault.freshness != nil else { throw .unsupported("this mount remembers no versions of files") }
         guard let file else {
             fileSystem.staleNotice.forget()
-            return try fileSystem.vault.acceptAll()
+            return try fileSystem.acceptAll()
         }
         let status: FileStatus
         do { status = try file.status() } catch { throw .system(error) }

@@ -91,6 +91,57 @@ import Testing
         }
     }
 
+    /// A rename makes no weaker class the newest one.
+    @Test func aRename() throws {
+        let before = try changeClass()
+        try machine.putBackTree("folder", "/lk.dir", from: before)
+        try machine.session(.refuse) { session in
+            #expect(throws: VaultError.self) { try session.renameFolder("folder", to: "other") }
+            #expect(throws: VaultError.self) {
+                try session.vault.exchange(
+                    Exchanged("folder", in: session.root, .directory(try session.folder("folder"))),
+                    Exchanged("second", in: session.root, .directory(try session.folder("second"))))
+            }
+        }
+        try machine.session { session in
+            try session.renameFolder("folder", to: "other")
+            let folder = try session.folder("other")
+            #expect(folder.record.defaultClass == .complete)
+        }
+    }
+
+    /// A record that is put back while the folder is open is accepted, too.
+    @Test func anOpenFolder() throws {
+        let before = try changeClass()
+        try machine.session { session in
+            let folder = try session.folder("folder")
+            try machine.putBackTree("folder", "/lk.dir", from: before)
+            _ = try session.folder("folder")
+            #expect(session.verdicts == ["folder": .older])
+            try session.vault.accept(folder)
+            #expect(session.watch.count == 0)
+        }
+        try machine.session { session in
+            let folder = try session.folder("folder")
+            #expect(folder.record.defaultClass == .none && session.verdicts.isEmpty)
+        }
+    }
+
+    /// What a removed folder leaves does not count as present for ever, and its return is noticed.
+    @Test func aRemovedFolderIsBack() throws {
+        try machine.session { session in try session.setClass(.none, of: "folder") }
+        let before = try machine.copy()
+        try machine.session { session in
+            _ = try session.folder("folder")
+            try session.vault.removeDirectory("folder", in: session.root)
+        }
+        try machine.putBackTree("folder", from: before)
+        try machine.session { session in
+            _ = try session.folder("folder")
+            #expect(session.verdicts == ["folder": .back])
+        }
+    }
+
     @Test func theRoot() throws {
         let before = try machine.copy()
         try machine.session { session in
@@ -157,8 +208,13 @@ import Testing
         try machine.session { session in
             let folder = try session.folder("folder")
             #expect(folder.record.generation == 0)
+            #expect(session.verdicts.isEmpty)
             try session.renameFolder("folder", to: "other")
             try session.renameFolder("other", to: "folder")
+        }
+        try machine.session(.refuse) { session in
+            let entries = try session.vault.entries(of: session.folder("folder"))
+            #expect(entries.isEmpty && session.verdicts.isEmpty)
         }
         try machine.putBackTree("folder", "/lk.dir", from: before)
         try machine.session { session in

@@ -47,7 +47,7 @@ extension Explanation {
         case .directory:
             return [
                 Action(name: "stat, open and remove what is in it by its path", allowed: true),
-                refused("list, create and rename in it, change its class"),
+                refused("list, create and rename in it, change its class and its name"),
             ]
         case .symbolicLink:
             return [Action(name: "stat, rename, remove", allowed: true), refused("read its target")]

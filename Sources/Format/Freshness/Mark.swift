@@ -1,5 +1,8 @@
 /// What a machine remembers of one name of one file or directory: a lower bound of how new what is there must be.
 public struct Mark: Hashable, Sendable {
+    /// Of no header or record is it higher.
+    public static let largestGeneration: UInt64 = 1 << 63
+
     /// Of the newest header that was seen under this name.
     public var generation: UInt64
     /// The confirmed length in that header, in blocks, at most 2^32 - 1.

@@ -9,11 +9,13 @@ public struct MarkKey: Hashable, Sendable {
             UInt32(truncatingIfNeeded: file.secondHalf ^ binding.secondHalf))
     }
 
-    /// The key of something that is sealed with a nonce of its own, 16 random bytes: an extended attribute, a file of
-    /// them, or the target of a symbolic link.
-    public init(value nonce: [UInt8]) {
-        unsafe self.init(
-            nonce.span.bytes.integer(at: 0, as: UInt64.self), nonce.span.bytes.integer(at: 8, as: UInt32.self))
+    /// The key of something that is sealed with a nonce of its own: an extended attribute, a file of them, or the target
+    /// of a symbolic link.
+    ///
+    /// - Parameter tag: a PRF of the nonce, 16 bytes or more.
+    public init(value tag: [UInt8]) {
+        let bytes = unsafe tag.span.bytes
+        self.init(bytes.integer(at: 0, as: UInt64.self), bytes.integer(at: 8, as: UInt32.self))
     }
 
     /// The same of the root or another directory as of a file.

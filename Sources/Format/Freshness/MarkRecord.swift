@@ -15,7 +15,8 @@ public struct MarkRecord: Hashable, Sendable {
     public init?(_ bytes: RawSpan, at offset: Int) {
         guard bytes.byteCount >= offset + Self.byteCount, bytes.isZero(offset + 34..<offset + 40),
             let protectionClass = ProtectionClass(rawValue: bytes.integer(at: offset + 32, as: UInt8.self)),
-            let kind = Mark.Kind(rawValue: bytes.integer(at: offset + 33, as: UInt8.self) >> 1)
+            let kind = Mark.Kind(rawValue: bytes.integer(at: offset + 33, as: UInt8.self) >> 1),
+            bytes.integer(at: offset + 12, as: UInt64.self) <= Mark.largestGeneration
         else { return nil }
         self.init(
             MarkKey(bytes.integer(at: offset, as: UInt64.self), bytes.integer(at: offset + 8, as: UInt32.self)),

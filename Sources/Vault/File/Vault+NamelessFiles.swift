@@ -38,6 +38,7 @@ extension Vault {
 
     private func giveFirstName(_ name: Name, in parent: Directory, to file: File) throws(VaultError) {
         guard let old = file.nameless.place.withLock({ $0 }) else { throw .system(.ENOENT) }
+        try parent.refuseStale()
         let new = try storedName(name, in: parent)
         let binding = binding(of: name, in: parent)
         try prepareSidecar(of: new, in: parent)

@@ -92,6 +92,8 @@ public final class FreshnessWatch: Sendable {
     /// - Parameter newest: when that header was written.
     func concludeCopy(newest: Int64) {
         state.withLock { state in
+            // Without a file there is no moment.
+            guard newest > .min else { return }
             if !state.told.isEmpty, Int64(state.firstMissed) >= newest { state.moment = newest }
         }
     }

@@ -30,7 +30,9 @@ extension Vault {
             return (state.record, state.binding)
         }
         let key = MarkKey(record.directory, at: binding)
-        if freshness.remembers { freshness.marks.note(Mark(record, time: Marks.now), of: key, isOwn: true) }
+        if freshness.remembers, record.generation > 0 {
+            freshness.marks.note(Mark(record, time: Marks.now), of: key, isOwn: true)
+        }
         freshness.accepted(key)
     }
 
@@ -42,6 +44,14 @@ extension Vault {
         guard directory.record.generation > old.generation else { return }
         noteRecord(of: directory)
         if freshness.remembers { freshness.marks.noteGone(old, of: key) }
+        freshness.accepted(key)
+    }
+
+    /// A directory was removed. If it is remembered, only a later record belongs there.
+    func noteRemoval(of directory: Directory) {
+        guard let freshness else { return }
+        let key = directory.markKey
+        if freshness.remembers { freshness.marks.noteGone(key, generation: nil, time: Marks.now) }
         freshness.accepted(key)
     }
 
@@ -82,6 +92,7 @@ extension Vault {
     func staleness(of directory: Directory, _ place: DirectoryPlace?) throws(VaultError) -> StaleObject? {
         guard let freshness else { return nil }
         var (record, binding) = directory.state.withLock { ($0.record, $0.binding) }
+        guard traits.numbersDirectories || record.generation > 0 else { return nil }
         let key = MarkKey(record.directory, at: binding)
         let notes = freshness.remembers && !isReadOnly && record.generation > 0
         guard var known = freshness.marks.meet(Mark(record, time: Marks.now), at: key, isNoted: notes) else {
@@ -131,9 +142,19 @@ extension Vault {
 
     /// A directory is there on purpose: its record becomes newer than all that was seen.
     public func accept(_ directory: Directory) throws(VaultError) {
-        guard freshness != nil else { return }
+        guard let freshness else { return }
         try acceptAttributes(of: AttributeOwner.directory(directory).subject)
-        guard directory.state.withLock({ $0.isOlder != nil }) else { return }
+        var isOlder = directory.older != nil
+        if !isOlder {
+            // Its record may have been put back since it was opened.
+            let binding = directory.state.withLock { $0.binding }
+            let record = try latestRecord(at: binding, in: directory.descriptor)
+            isOlder =
+                freshness.marks[directory.markKey].map { !$0.verdict(on: Mark(record, time: Marks.now)).isFresh }
+                ?? false
+            if isOlder { directory.state.withLock { $0.record = record } }
+        }
+        guard isOlder else { return }
         guard !isReadOnly else { throw .system(.EROFS) }
         try replaceRecord(of: directory)
     }
@@ -155,6 +176,9 @@ extension Directory {
 
     /// Nil if the record is as new as what this machine has seen.
     package var older: StaleObject? { state.withLock { $0.isOlder?.stale } }
+
+    /// Its record is as it should be.
+    public func isAccepted() { state.withLock { $0.isOlder = nil } }
 
     /// Throws if the directory is refused because its record is older than what this machine has seen.
     func refuseStale() throws(VaultError) {

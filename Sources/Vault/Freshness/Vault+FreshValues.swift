@@ -7,10 +7,15 @@ import Store
 // nonce. So this machine remembers the nonces of those that it has itself replaced or removed.
 
 extension Vault {
-    /// The nonce's mark, if values are remembered.
+    /// Of the nonce of a value, 16 bytes. A nonce can be planted by who has no keys: it must not lead to another mark.
+    func markKey(ofValue nonce: [UInt8]) -> MarkKey { MarkKey(value: unsafe keys.bindings.tag(of: nonce.span.bytes)) }
+
+    /// The nonce's mark, if values are remembered. It must be that of a value that was authentic.
     func noteGone(value nonce: [UInt8]?) {
         guard let freshness, freshness.remembers, let nonce, nonce.count >= 16 else { return }
-        freshness.marks.noteGone(value: MarkKey(value: nonce))
+        let key = markKey(ofValue: nonce)
+        freshness.marks.noteGone(value: key)
+        freshness.accepted(key)
     }
 
     /// A value of an attribute was replaced or removed. A copy program that does not know of hard links may have made
@@ -27,9 +32,11 @@ extension Vault {
         ofValue nonce: [UInt8], _ kind: StaleObject.Kind, _ place: @autoclosure () -> StaleObject.Place?
     ) -> StaleObject? {
         guard let freshness else { return nil }
-        let key = MarkKey(value: nonce)
-        guard let known = freshness.marks[key], known.isGone, let place = place() else { return nil }
-        return StaleObject(kind: kind, verdict: .back, remembered: known, written: nil, place: place, key: key)
+        let key = markKey(ofValue: nonce)
+        guard let known = freshness.marks[key], known.isGone, known.kind == .value else { return nil }
+        // Without a place it is told of all the same.
+        return StaleObject(
+            kind: kind, verdict: .back, remembered: known, written: nil, place: place() ?? .inode(0), key: key)
     }
 
     /// Compares a value that was found, and notes it if it is older; throws if it is refused for that.
@@ -65,8 +72,8 @@ extension Vault {
         guard let freshness else { return }
         var isOlder = false
         forEachValue(of: owner) { nonce, _ in
-            let key = MarkKey(value: nonce)
-            guard freshness.marks[key]?.isGone ?? false else { return }
+            let key = markKey(ofValue: nonce)
+            guard let known = freshness.marks[key], known.isGone, known.kind == .value else { return }
             isOlder = true
             guard freshness.remembers else { return }
             freshness.marks.accept(value: key)
@@ -88,6 +95,15 @@ extension Vault {
         body(nonce, nil)
     }
 
+    /// The nonce of a stored attribute that opens; nil of any other value.
+    func authenticNonce(of stored: AttributeName, _ value: [UInt8]?, _ owner: AttributeSubject) -> [UInt8]? {
+        guard freshness?.remembers ?? false, let value, let nonce = stored.nonce(in: value),
+            let found = plainName(ofAttribute: stored, value, of: owner),
+            (try? openValue(value.dropFirst(found.noteCount), of: found.name, owner.identifier)) != nil
+        else { return nil }
+        return nonce
+    }
+
     /// The nonce of an owner's sidecar; nil if it has none.
     func sidecarNonce(of owner: [UInt8]) -> [UInt8]? {
         guard let folder = try? openAttributes(),
@@ -101,12 +117,15 @@ extension Vault {
     /// The nonce of a symbolic link that is about to lose its last name; nil for anything else.
     func nonce(ofLast stored: Name, _ status: FileStatus, in folder: Descriptor) -> [UInt8]? {
         guard freshness?.remembers ?? false, status.kind == .symbolicLink, status.linkCount == 1 else { return nil }
-        return (try? sealedTarget(stored, in: folder)).map { Array($0.prefix(16)) }
+        guard let sealed = try? sealedTarget(stored, in: folder), (try? openTarget(sealed)) != nil else { return nil }
+        return Array(sealed.prefix(16))
     }
 
     /// Whether a symbolic link is still there.
     func isStored(_ nonce: [UInt8], as stored: Name, in folder: Descriptor) -> Bool {
-        guard (try? store.status(of: stored, in: folder))?.kind == .symbolicLink else { return false }
+        do throws(Errno) {
+            guard try store.status(of: stored, in: folder).kind == .symbolicLink else { return false }
+        } catch { return error != .ENOENT }
         return (try? sealedTarget(stored, in: folder)).map { $0.starts(with: nonce) } ?? true
     }
 }

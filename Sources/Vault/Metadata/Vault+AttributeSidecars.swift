@@ -169,7 +169,7 @@ extension Vault {
         defer { attributeFolder.changes.add(1, ordering: .releasing) }
         let name = Name.attributes(of: owner)
         // Two files with one ID have the same sidecar.
-        let replaced = sidecarNonce(of: owner)
+        let replaced = (try? self.sidecar(of: owner)) == nil ? nil : sidecarNonce(of: owner)
         let folder: Descriptor
         if sidecar.attributes.isEmpty {
             guard let known = try attributeFolder.descriptor else { return }

@@ -30,13 +30,14 @@ extension Vault {
     private func attributeInStore(_ name: [UInt8], of owner: AttributeSubject) throws(VaultError) -> [UInt8] {
         let stored = try storedName(ofAttribute: name, of: owner)
         let bytes = try wholeValue(of: stored.name, of: owner)
+        guard bytes.starts(with: stored.note) else { throw .damaged("an extended attribute belongs to another name") }
+        let value = try openValue(bytes.dropFirst(stored.note.count), of: name, owner.identifier)
         if let nonce = stored.name.nonce(in: bytes) {
             try compare(value: nonce, .attribute(name), place(of: owner)) {
                 (try? storedValue(of: stored.name, of: owner)).flatMap(stored.name.nonce) == nonce
             }
         }
-        guard bytes.starts(with: stored.note) else { throw .damaged("an extended attribute belongs to another name") }
-        return try openValue(bytes.dropFirst(stored.note.count), of: name, owner.identifier)
+        return value
     }
 
     /// Opens an attribute by its stored name, which must not be a continuation's; returns its plaintext name and value.
@@ -119,7 +120,7 @@ extension Vault {
         let removed = try? storedValue(of: stored, of: owner)
         let continuation = removed.flatMap(stored.continuation)
         try removeStored(stored, of: owner)
-        noteGone(value: removed.flatMap(stored.nonce), of: owner)
+        noteGone(value: authenticNonce(of: stored, removed, owner), of: owner)
         if let continuation { drop(continuation, of: owner) }
     }
 
@@ -171,7 +172,7 @@ extension Vault {
         return SealedAttribute(name: stored.name, bytes: stored.note + nonce + sealed, nonce: nonce)
     }
 
-    private func openValue(
+    func openValue(
         _ bytes: ArraySlice<UInt8>, of name: [UInt8], _ owner: [UInt8]
     ) throws(VaultError) -> [UInt8] {
         guard bytes.count >= 33 else { throw .damaged("an extended attribute is truncated") }

@@ -52,7 +52,7 @@ extension Vault {
             if !continuation.isEmpty { try? removeUnused(continuationName, of: attribute.name, of: owner) }
             throw error
         }
-        noteGone(value: replaced.flatMap(attribute.name.nonce), of: owner)
+        noteGone(value: authenticNonce(of: attribute.name, replaced, owner), of: owner)
         if let old { drop(old, of: owner) }
     }
 

@@ -66,7 +66,9 @@ extension Vault {
     public func removeDirectory(_ name: Name, in parent: Directory) throws(VaultError) {
         let stored = try storedName(name, in: parent)
         let sidecar = sidecarToRemove(with: name, in: parent)
+        let directory = freshness == nil ? nil : try? openDirectory(name, in: parent)
         let tombstone = try moveAside(stored, in: parent)
+        if let directory { noteRemoval(of: directory) }
         removeTombstone(tombstone, in: parent)
         if let sidecar { drop(sidecar) }
         files.forgetFolder(stored.name, in: parent)

@@ -148,10 +148,15 @@ extension Vault {
 
     /// Prepares a rename of `directory` to `binding`: adds the pending record, which is valid under the new name.
     func beginMove(of directory: Directory, to binding: NameBinding) throws(VaultError) {
+        try directory.refuseStale()
         try finishEarlierMove(of: directory)
         // The pending record of an earlier rename must be the record, durably, before another one takes its name.
         try flush(folder: directory.descriptor)
-        let record = successor(of: directory.record, at: binding)
+        var record = successor(of: directory.record, at: binding)
+        // Under another name its record is the newest one.
+        if let older = directory.state.withLock({ $0.isOlder }) {
+            record.defaultClass = min(record.defaultClass, older.seenClass)
+        }
         try writeRecord(record, at: binding, as: .newDirectoryRecord, in: directory.descriptor)
         directory.state.withLock { $0.pending = record }
         try flush(folder: directory.descriptor)

@@ -103,6 +103,7 @@ extension Vault {
         var tombstone: Name?
         let replacesDirectory = new.status?.kind == .directory
         let sidecar = replacesDirectory ? sidecarToRemove(with: new.name, in: new.parent) : nil
+        let replaced = replacesDirectory && freshness != nil ? try? openDirectory(new.name, in: new.parent) : nil
         do throws(VaultError) {
             tombstone = replacesDirectory ? try moveAside(new.stored, in: new.parent, noting: true) : nil
             do throws(VaultError) {
@@ -126,6 +127,7 @@ extension Vault {
         }
         files.forgetFolder(old.name, in: old.parent)
         didMove(directory, to: binding)
+        if let replaced { noteRemoval(of: replaced) }
         finishMove(of: directory, in: [new.parent.descriptor, old.parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) {

@@ -15,10 +15,11 @@ extension Vault {
     public func readSymbolicLink(_ name: Name, in parent: Directory) throws(VaultError) -> [UInt8] {
         let stored = try storedName(name, in: parent).name
         let sealed = try sealedTarget(stored, in: parent.descriptor)
+        let target = try openTarget(sealed)
         try compare(
             value: Array(sealed.prefix(16)), .symbolicLink, .entry(name, stored: stored, in: parent.identifier)
         ) { (try? sealedTarget(stored, in: parent.descriptor)) == sealed }
-        return try openTarget(sealed)
+        return target
     }
 
     /// The target in the symbolic link with the backing name `stored`.
@@ -34,7 +35,7 @@ extension Vault {
         return bytes
     }
 
-    private func openTarget(_ bytes: [UInt8]) throws(VaultError) -> [UInt8] {
+    func openTarget(_ bytes: [UInt8]) throws(VaultError) -> [UInt8] {
         try authentic("the target of a symbolic link was changed") { () throws(CryptoError) in
             let nonce = unsafe bytes.span.bytes.extracting(0..<16)
             return try keys.symlinks.open(

@@ -185,7 +185,7 @@ struct FileReport: Encodable {
         let seen = Clock.date(older.seen)
         let accept: Printable = "if that is right, try: latchkey accept \(path.quoted)"
         guard let written = older.written.map(Clock.date) else {
-            return ["\(older.what);", "this machine saw it go \(seen)", accept]
+            return ["\(older.what);", "this machine saw what is newer, or its removal, \(seen)", accept]
         }
         let what: [Printable] =
             switch older.verdict {
