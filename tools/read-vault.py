@@ -1811,7 +1811,8 @@ def verify_command(vault: Vault, marks: dict[bytes, Mark]) -> int:
             vault.nonces.clear()
             facts = describe(vault, entry)
             for nonce in vault.nonces:
-                if (mark := marks.get(hmac_sha256(vault.keys.bindings, nonce)[:12])) is not None and mark.is_gone and mark.kind == 2:
+                mark = marks.get(hmac_sha256(vault.keys.bindings, nonce)[:12])
+                if mark is not None and mark.is_gone and mark.kind == 2:
                     report("back", path, "a link or an attribute that this machine has seen replaced or removed")
             if facts["kind"] == "file":
                 counted["files"] += 1

@@ -9,8 +9,8 @@ public struct MarkKey: Hashable, Sendable {
             UInt32(truncatingIfNeeded: file.secondHalf ^ binding.secondHalf))
     }
 
-    /// The key of something that is sealed with a nonce of its own: an extended attribute, a file of them, or the target
-    /// of a symbolic link.
+    /// The key of something that is sealed with a nonce of its own: an extended attribute, a file of them, or the
+    /// target of a symbolic link.
     ///
     /// - Parameter tag: a PRF of the nonce, 16 bytes or more.
     public init(value tag: [UInt8]) {

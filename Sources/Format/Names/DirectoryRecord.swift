@@ -11,7 +11,8 @@ public struct DirectoryRecord: Hashable, Sendable {
     public var isExplicit: Bool
     /// 0 for a new directory. Each change of the record raises it, in a vault with numbered directories.
     public var generation: UInt64
-    /// A machine does not remember the upper half of these: who has the keys could make one that no later one surpasses.
+    /// A machine does not remember the upper half of these: a thief of the keys could make one that no later one
+    /// surpasses.
     public static let highestGeneration: UInt64 = 1 << 63
 
     public init(
