@@ -32,6 +32,9 @@ final class OlderFiles: Sendable {
     private let user: UInt32
     private let table: @Sendable () -> [TableMount]
     private let looks: Wakeup
+    /// The kernel's table of mounts, which is readable as "changed": opened before the first look, so that each later
+    /// change wakes the thread. Source: proc_pid_mounts(5).
+    private let changes: Descriptor
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
 
@@ -41,6 +44,7 @@ final class OlderFiles: Sendable {
     init(of user: UInt32, _ table: @escaping @Sendable () -> [TableMount]) throws(Errno) {
         (self.user, self.table) = (user, table)
         looks = try Wakeup()
+        changes = try Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY)
     }
 
     /// Looks again for mounts that are not followed. Returns at once.
@@ -49,15 +53,12 @@ final class OlderFiles: Sendable {
     /// Never returns.
     ///
     /// - Parameter tell: called by threads of its own.
-    ///
-    /// Source: proc_pid_mounts(5), for the notification.
     func run(_ tell: @escaping @Sendable (Notice) -> Void) {
-        // Opened before the first look: each later change wakes it.
-        let mounts = try? Descriptor.open(path: "/proc/self/mountinfo", O_RDONLY)
         while true {
             looks.clear()
             for mount in table() where mount.user == user { follow(mount.device, tell) }
-            if (try? Poll.readable([looks.readable], changing: mounts.map { [$0] } ?? [])) == nil { sleep(1) }
+            // Poll does not fail for valid descriptors, but for want of memory; then the next look comes a moment later.
+            do throws(Errno) { _ = try Poll.readable([looks.readable], changing: [changes]) } catch { sleep(1) }
         }
     }
 
@@ -90,12 +91,15 @@ final class OlderFiles: Sendable {
     private func listen(_ device: UInt64, _ tell: (Notice) -> Void) {
         var tries = 0
         while tries < Self.mostTries, table().contains(where: { $0.device == device && $0.user == user }) {
-            // The daemon ends a connection at its end, and if this process was stopped for long.
+            let begin = BootClock.now
+            // The daemon ends a connection at its end, and if this process was stopped for long. One that does not
+            // answer is tried again.
             try? SocketDirectories.reachable.mount(device: device, of: user)?.client.monitor { change in
-                tries = 0
                 heard(change.status, device, tell)
                 return true
             }
+            // A daemon that answers once, and ends each connection, is not asked for ever.
+            if BootClock.now - begin > .seconds(10) { tries = 0 }
             _ = usleep(Self.firstPause << UInt32(tries))
             tries += 1
         }

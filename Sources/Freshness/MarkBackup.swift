@@ -19,7 +19,7 @@ public enum MarkBackup {
         try MarkFile.write(table, to: path, volume: volume, cipher: cipher)
     }
 
-    /// Nil if the file is another volume's or of another key, damaged or cut.
+    /// Nil if the file is another volume's or of another key, damaged, or cut within a batch.
     public static func read(
         _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher
     ) throws(Errno) -> MarkTable? {

@@ -124,7 +124,8 @@ struct MarkFile: Sendable {
     }
 
     /// Gives `body` the marks of a file that no program writes to, and that must have all that was written to it. False
-    /// if it is another volume's or of another key, damaged, cut, or has more than `most` marks.
+    /// if it is another volume's or of another key, damaged, cut within a batch, or has more than `most` marks. Nothing
+    /// tells how many batches there were.
     static func readWhole(
         _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int, _ body: (MarkKey, Mark) -> Void
     ) throws(Errno) -> Bool {

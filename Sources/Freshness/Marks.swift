@@ -158,7 +158,11 @@ public final class Marks: Sendable {
 
     /// Remembers that a directory has lost a name: no record of this generation, or an older one, belongs there.
     public func noteGone(_ record: DirectoryRecord, of key: MarkKey) {
-        state.withLock { $0.note(Mark(record, time: Self.now, isGone: true), of: key, isOwn: true) }
+        state.withLock { state in
+            var mark = Mark(record, time: Self.now, isGone: true)
+            mark.generation = max(mark.generation, state.table[key]?.generation ?? 0)
+            state.note(mark, of: key, isOwn: true)
+        }
     }
 
     /// Remembers that a value was replaced or removed.

@@ -39,7 +39,7 @@ extension VaultFileSystem {
     /// What is in the vault now is as it should be.
     func acceptAll() throws(VaultError) {
         try vault.acceptAll()
-        for node in nodes.all { node.state.withLock { $0.directory }?.isAccepted() }
+        for node in nodes.all { node.state.withLock { $0.directory }?.didAccept() }
     }
 
     /// What is behind a descriptor of this mount is the right one, whatever this machine has seen.
@@ -48,12 +48,15 @@ extension VaultFileSystem {
             let node = nodes[BackingInode(inode: status.inode, device: nodes.root.backing.device)]
                 ?? nodes.all.first(where: { $0.backing.inode == status.inode && nodes[$0.backing] === $0 })
         else { throw .system(.ENOENT) }
-        try tree.withShared { () throws(VaultError) in
-            if node.isDirectory {
+        if node.isDirectory {
+            // Exclusively: another request may set the class, and each writes a record of the next generation.
+            return try tree.withExclusive { () throws(VaultError) in
                 let directory = try directory(of: node)
                 try vault.accept(directory)
-                return node.state.withLock { $0.directory = directory }
+                node.state.withLock { $0.directory = directory }
             }
+        }
+        try tree.withShared { () throws(VaultError) in
             for location in node.names { try vault.accept(location.name, in: try directory(of: location.parent)) }
         }
     }

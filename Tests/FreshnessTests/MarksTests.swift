@@ -36,6 +36,35 @@ import Testing
         marks.note(mark, of: key(number), isOwn: true)
     }
 
+    /// A directory leaves its name with the generation that was seen there, if that is higher than its own.
+    @Test func anOlderDirectoryThatIsRenamed() throws {
+        let marks = try open()
+        func record(_ generation: UInt64) -> DirectoryRecord {
+            DirectoryRecord(directory: .zero, defaultClass: .none, isExplicit: true, generation: generation)
+        }
+        marks.note(Mark(record(9), time: 1), of: key(1), isOwn: true)
+        marks.noteGone(record(3), of: key(1))
+        let mark = try #require(marks[key(1)])
+        #expect(mark.isGone && mark.generation == 9 && mark.kind == .directory)
+    }
+
+    /// Whose maker has the keys can give a value the key of a file.
+    @Test func valuesAreNoFiles() throws {
+        let marks = try open()
+        marks.note(mark(5), of: key(1), isOwn: true)
+        for key in [key(1), .journal] { marks.noteGone(value: key) }
+        #expect(marks[key(1)] == mark(5) && marks[.journal] == nil)
+        marks.noteGone(value: key(2))
+        #expect(marks[key(2)]?.isGone == true)
+        marks.note(mark(1), of: key(2), isOwn: true)
+        #expect(marks[key(2)] == mark(1))
+        marks.noteGone(value: key(3))
+        marks.accept(value: key(3))
+        #expect(marks[key(3)]?.isGone == false)
+        marks.noteGone(value: key(3))
+        #expect(marks[key(3)]?.isGone == true)
+    }
+
     @Test func readsBackWhatItHasSaved() throws {
         do {
             let marks = try open()

@@ -69,6 +69,9 @@ import Testing
             refused {
                 try vault.link("file", in: session.root, file: try session.open("file"), to: "new", in: folder)
             }
+            let nameless = try vault.createNamelessFile(in: session.root, session.me, .none)
+            refused { try vault.giveName("new", in: folder, to: nameless) }
+            try vault.removeNameless(nameless)
             try vault.accept(folder)
             let entries = try vault.entries(of: folder)
             #expect(entries.isEmpty)

@@ -1,5 +1,6 @@
 import Format
 import Posix
+import TestStores
 import TestSupport
 import Testing
 
@@ -70,6 +71,42 @@ import Testing
             try rename("second", "link")
             let target = try session.target(of: "link")
             #expect(target == "target" && session.watch.count == 0)
+        }
+    }
+
+    /// A link stays if it could not be removed, also where the store then does not say whether it is there.
+    @Test func aLinkThatCannotBeRemoved() throws {
+        try machine.session { session in try session.link("link", to: "target") }
+        try machine.session(closing: false, wrapping: { FaultInjectingStore($0) }) { session in
+            let faults = try #require(session.vault.store as? FaultInjectingStore).faults
+            faults.fail(.kinds([.unlink]), nth: 1, with: .EIO, then: .all)
+            #expect(throws: VaultError.system(.EIO)) {
+                try session.vault.unlink("link", in: session.root) { _ in true }
+            }
+            faults.clear()
+            let target = try session.target(of: "link")
+            #expect(target == "target" && session.watch.count == 0)
+            session.vault.abandon()
+        }
+    }
+
+    /// What is no value of this vault's, and says that it has the nonce of one, takes nothing away from that one.
+    @Test func aPlantedNonce() throws {
+        try machine.session { session in
+            try session.link("link", to: "target")
+            try session.link("planted", to: "another")
+            try session.write(1, to: "file")
+            for name in ["user.note", "user.other"] { try session.set(name, to: "1", of: "file") }
+        }
+        try machine.plantNonces(from: "link", in: "planted", attributesOf: "file")
+        try machine.session(.refuse) { session in
+            _ = try session.vault.unlink("planted", in: session.root) { _ in true }
+            for name in ["user.note", "user.other"] where (try? session.attribute(name, of: "file")) == nil {
+                try session.set(name, to: nil, of: "file")
+            }
+            let target = try session.target(of: "link")
+            let left = ["user.note", "user.other"].compactMap { try? session.attribute($0, of: "file") }
+            #expect(target == "target" && left == ["1"] && session.watch.count == 0)
         }
     }
 

@@ -212,6 +212,25 @@ final class TestMachine {
         }
     }
 
+    /// Gives a link the nonce of another one, and one attribute of a file that of another one, as can be done without a
+    /// key. Neither opens then.
+    func plantNonces(from link: String, in other: String, attributesOf file: String) throws {
+        let texts = try [link, other].map {
+            try FileManager.default.destinationOfSymbolicLink(atPath: "\(vaultPath)/\(stored($0))")
+        }
+        // 22 characters of base64url hold 16 bytes.
+        let path = "\(vaultPath)/\(try stored(other))"
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createSymbolicLink(
+            atPath: path, withDestinationPath: String(texts[0].prefix(22)) + texts[1].dropFirst(22))
+        let store = try DirectoryStore(path: Path(vaultPath))
+        let name = try #require(Name(bytes: Array(try stored(file).utf8)))
+        let backing = try store.open(name, in: store.root, O_RDWR, mode: 0)
+        let names = try store.attributeNames(of: backing).filter { $0 != "user.lk" }
+        let values = try names.map { try store.attribute($0, of: backing) }
+        try store.setAttribute(names[1], to: Array(values[0][..<16] + values[1][16...]), flags: 0, of: backing)
+    }
+
     /// Copies each name of a file that has several, as rsync does without --hard-links.
     ///
     /// - Parameter keeping: the other names stay links of one file.

@@ -43,7 +43,7 @@ extension KeybagRestoration {
     private func marks(at path: Path, besides deviceKey: Path) throws(Errno) -> Marks {
         let keys: VolumeKeys
         do throws(Failure) { keys = try backup.volumeKeys() } catch { throw .ENOMEM }
-        let key = geteuid() == 0 ? try? Descriptor.open(path: deviceKey, O_PATH).status() : nil
+        let key = geteuid() == 0 ? try Descriptor.open(path: deviceKey, O_PATH).status() : nil
         return try Marks(
             path: path, volume: backup.volume, cipher: keys.marks, owner: key.map { ($0.owner, $0.group) })
     }

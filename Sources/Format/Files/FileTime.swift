@@ -49,7 +49,7 @@ extension FileHeader {
     /// A stamp may be this far ahead of the clock, in seconds, if a file is closed again and again.
     static let furthestStamp: Int64 = 3600
     /// A time that is this far ahead, in seconds, comes from another clock.
-    public static let foreignStamp: Int64 = 86_400
+    package static let foreignStamp: Int64 = 86_400
 
     /// The stamp of a header that is written now.
     ///

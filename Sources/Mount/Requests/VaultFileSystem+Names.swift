@@ -176,8 +176,8 @@ extension VaultFileSystem {
                 let removed = self.removedEntry(try vault.status(of: name, in: directory), name, in: directory)
                 // Opens the directory: programs that hold it open continue to use it, and without a name it could not
                 // be opened later.
-                if let node = removed.node, node.isDirectory { _ = try? self.directory(of: node) }
-                try vault.removeDirectory(name, in: directory)
+                let known = removed.node.flatMap { $0.isDirectory ? try? self.directory(of: $0) : nil }
+                try vault.removeDirectory(name, in: directory, known: known)
                 noteRemoval(Location(parent: parent, name: name), of: removed)
             }
         }

@@ -193,7 +193,7 @@ extension Vault {
 
     /// The class of a new entry in a folder. An older record may have a weaker one than this machine has seen.
     public func classOfNew(in parent: Directory) -> ProtectionClass {
-        let (record, older) = parent.state.withLock { ($0.record, $0.isOlder) }
+        let (record, older) = parent.state.withLock { ($0.record, $0.older) }
         return min(record.defaultClass, older?.seenClass ?? record.defaultClass, options.minimumClass)
     }
 

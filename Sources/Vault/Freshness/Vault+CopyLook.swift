@@ -16,7 +16,7 @@ extension Vault {
         var newest = Int64.min
         while let folder = folders.popFirst() {
             // What cannot be read tells nothing.
-            for entry in (try? entries(of: folder)) ?? [] {
+            for entry in (try? allEntries(of: folder)) ?? [] {
                 guard left > 0, BootClock.now < end else { return freshness.concludeCopy(newest: newest) }
                 left -= 1
                 switch (try? lookup(entry.name, in: folder))?.details {

@@ -26,7 +26,7 @@ extension Vault {
     func noteRecord(of directory: Directory) {
         guard let freshness else { return }
         let (record, binding) = directory.state.withLock { state in
-            state.isOlder = nil
+            state.older = nil
             return (state.record, state.binding)
         }
         let key = MarkKey(record.directory, at: binding)
@@ -47,9 +47,15 @@ extension Vault {
         freshness.accepted(key)
     }
 
+    /// A directory that is about to go, if anything is to be done with it then.
+    func openToRemove(_ name: Name, in parent: Directory) -> Directory? {
+        let hasSidecars = (try? attributeFolder.descriptor) != nil
+        return freshness != nil || hasSidecars ? try? openDirectory(name, in: parent) : nil
+    }
+
     /// A directory was removed. If it is remembered, only a later record belongs there.
-    func noteRemoval(of directory: Directory) {
-        guard let freshness else { return }
+    func noteRemoval(of directory: Directory?) {
+        guard let freshness, let directory else { return }
         let key = directory.markKey
         if freshness.remembers { freshness.marks.noteGone(key, generation: nil, time: Marks.now) }
         freshness.accepted(key)
@@ -61,14 +67,14 @@ extension Vault {
     func compare(_ directory: Directory, foundAs name: Name, _ stored: Name, in parent: Directory) throws(VaultError) {
         guard let freshness, let stale = try staleness(of: directory, .init(name, stored, parent)) else { return }
         freshness.tell(stale)
-        directory.state.withLock { $0.isOlder = Directory.Older(stale: stale, isRefused: freshness.answer == .refuse) }
+        directory.state.withLock { $0.older = Directory.Older(stale: stale, isRefused: freshness.answer == .refuse) }
     }
 
     /// The same of the root, which has no name.
     func compareRoot(_ root: Directory) throws(VaultError) {
         guard let freshness, let stale = try staleness(of: root, nil) else { return }
         freshness.tell(stale)
-        root.state.withLock { $0.isOlder = Directory.Older(stale: stale, isRefused: freshness.answer == .refuse) }
+        root.state.withLock { $0.older = Directory.Older(stale: stale, isRefused: freshness.answer == .refuse) }
     }
 
     /// What this machine remembers of the root tells of something newer; nil if it does not.
@@ -175,14 +181,14 @@ extension Directory {
     }
 
     /// Nil if the record is as new as what this machine has seen.
-    package var older: StaleObject? { state.withLock { $0.isOlder?.stale } }
+    package var older: StaleObject? { state.withLock { $0.older?.stale } }
 
     /// Its record is as it should be.
-    public func isAccepted() { state.withLock { $0.isOlder = nil } }
+    public func didAccept() { state.withLock { $0.older = nil } }
 
     /// Throws if the directory is refused because its record is older than what this machine has seen.
     func refuseStale() throws(VaultError) {
-        guard let older = state.withLock({ $0.isOlder }), older.isRefused else { return }
+        guard let older = state.withLock({ $0.older }), older.isRefused else { return }
         throw .stale("\(older.stale.reason)")
     }
 }

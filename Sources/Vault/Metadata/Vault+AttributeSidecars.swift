@@ -262,9 +262,8 @@ extension Vault {
     }
 
     /// The sidecar that goes with a directory.
-    func sidecarToRemove(with directory: Name, in parent: Directory) -> StaleSidecars.Sidecar? {
-        guard let folder = try? attributeFolder.descriptor, let directory = try? openDirectory(directory, in: parent),
-            !lacksSidecar(directory.identifier.bytes)
+    func sidecarToRemove(with directory: Directory?, in parent: Directory) -> StaleSidecars.Sidecar? {
+        guard let directory, let folder = try? attributeFolder.descriptor, !lacksSidecar(directory.identifier.bytes)
         else { return nil }
         return StaleSidecars.Sidecar(
             folder: folder, name: .attributes(of: directory.identifier.bytes), directory: parent.descriptor, entry: nil)

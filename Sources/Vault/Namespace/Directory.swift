@@ -17,7 +17,7 @@ public final class Directory: Sendable {
         /// The record that it gets with the name to which a rename is about to move it.
         var pending: DirectoryRecord?
         /// Nil if the record is as new as what this machine has seen.
-        var isOlder: Older?
+        var older: Older?
         /// The directory has been renamed, and its record for the new name is still the pending one. These folders must
         /// be durable before the pending record replaces the old one.
         var movedIn: [Descriptor] = []

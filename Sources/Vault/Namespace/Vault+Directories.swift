@@ -63,12 +63,14 @@ extension Vault {
     }
 
     /// Removes an empty directory: one that holds nothing but its record and orphans.
-    public func removeDirectory(_ name: Name, in parent: Directory) throws(VaultError) {
+    ///
+    /// - Parameter known: the directory, if the caller has it open.
+    public func removeDirectory(_ name: Name, in parent: Directory, known: Directory? = nil) throws(VaultError) {
         let stored = try storedName(name, in: parent)
-        let sidecar = sidecarToRemove(with: name, in: parent)
-        let directory = freshness == nil ? nil : try? openDirectory(name, in: parent)
+        let directory = known ?? openToRemove(name, in: parent)
+        let sidecar = sidecarToRemove(with: directory, in: parent)
         let tombstone = try moveAside(stored, in: parent)
-        if let directory { noteRemoval(of: directory) }
+        noteRemoval(of: directory)
         removeTombstone(tombstone, in: parent)
         if let sidecar { drop(sidecar) }
         files.forgetFolder(stored.name, in: parent)

@@ -159,6 +159,13 @@ extension Vault {
         of directory: Directory, where isWanted: (UInt64) -> Bool = { _ in true }
     ) throws(VaultError) -> [ListedEntry] {
         try directory.refuseStale()
+        return try allEntries(of: directory, where: isWanted)
+    }
+
+    /// The same of a directory that may be refused.
+    func allEntries(
+        of directory: Directory, where isWanted: (UInt64) -> Bool = { _ in true }
+    ) throws(VaultError) -> [ListedEntry] {
         let entries = try backingEntries(of: directory.descriptor)
         let tombstones = tombstones(in: directory.descriptor)
         return entries.compactMap { entry in

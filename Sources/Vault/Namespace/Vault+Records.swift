@@ -154,7 +154,7 @@ extension Vault {
         try flush(folder: directory.descriptor)
         var record = successor(of: directory.record, at: binding)
         // Under another name its record is the newest one.
-        if let older = directory.state.withLock({ $0.isOlder }) {
+        if let older = directory.state.withLock({ $0.older }) {
             record.defaultClass = min(record.defaultClass, older.seenClass)
         }
         try writeRecord(record, at: binding, as: .newDirectoryRecord, in: directory.descriptor)

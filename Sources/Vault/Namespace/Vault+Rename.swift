@@ -102,8 +102,8 @@ extension Vault {
         try beginMove(of: directory, to: binding)
         var tombstone: Name?
         let replacesDirectory = new.status?.kind == .directory
-        let sidecar = replacesDirectory ? sidecarToRemove(with: new.name, in: new.parent) : nil
-        let replaced = replacesDirectory && freshness != nil ? try? openDirectory(new.name, in: new.parent) : nil
+        let replaced = replacesDirectory ? openToRemove(new.name, in: new.parent) : nil
+        let sidecar = sidecarToRemove(with: replaced, in: new.parent)
         do throws(VaultError) {
             tombstone = replacesDirectory ? try moveAside(new.stored, in: new.parent, noting: true) : nil
             do throws(VaultError) {
@@ -127,7 +127,7 @@ extension Vault {
         }
         files.forgetFolder(old.name, in: old.parent)
         didMove(directory, to: binding)
-        if let replaced { noteRemoval(of: replaced) }
+        noteRemoval(of: replaced)
         finishMove(of: directory, in: [new.parent.descriptor, old.parent.descriptor])
         // Only once its absence is durable: a crash that undoes the rename must find it.
         if let tombstone, directory.state.withLock({ $0.movedIn.isEmpty }) {

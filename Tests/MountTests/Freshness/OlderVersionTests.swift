@@ -126,6 +126,26 @@ extension MountTests {
             }
         }
 
+        /// Folders that are open, and were refused, can be used after one answer for all.
+        @Test func oneAnswerOpensFolders() throws {
+            let scene = try FreshnessScene()
+            let before = try scene.copy()
+            try withMount(scene.vault) { mount in
+                for name in ["", "folder"] { try mount.latchkey("class", "set", "A", mount.file(name)).succeeded() }
+            }
+            try scene.putBack(.everything, from: before)
+            try withMount(scene.vault, options: ["--freshness", "strict"]) { mount in
+                for act in ["ls", "ls folder", "touch new", "touch folder/new"] {
+                    let outcome = try attemptShell(act, in: mount.path)
+                    #expect(outcome.status != 0, "\(act)")
+                }
+                let text = try mount.latchkey("status", mount.path).succeeded().text
+                #expect(!text.contains("1970"), "\(text)")
+                try mount.latchkey("accept", "--all", mount.path).succeeded()
+                try shell("ls; ls folder; touch new folder/new", in: mount.path)
+            }
+        }
+
         /// `fsck --freshness` finds what is older, and what is missing; by itself it is no damage.
         @Test func fsckCompares() throws {
             let scene = try FreshnessScene()
