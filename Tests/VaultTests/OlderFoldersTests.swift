@@ -204,10 +204,19 @@ import Testing
         }
     }
 
-    /// In a vault of an earlier version records have no generation: its folders are not compared.
-    @Test func aVaultOfAnEarlierVersion() throws {
+    /// In a vault of an earlier version records have no generation: its folders are not compared, and what they were
+    /// like then says nothing when its keys have been rotated.
+    @Test(arguments: [false, true]) func aVaultOfAnEarlierVersion(isRotated: Bool) throws {
         machine.numbersDirectories = false
         let before = try changeClass()
+        if isRotated {
+            machine.numbersDirectories = true
+            try machine.session(.refuse) { session in
+                let entries = try session.vault.entries(of: session.folder("folder"))
+                #expect(entries.isEmpty && session.verdicts.isEmpty)
+            }
+            machine.numbersDirectories = false
+        }
         try machine.session { session in
             let folder = try session.folder("folder")
             #expect(folder.record.generation == 0)

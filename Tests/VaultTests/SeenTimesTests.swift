@@ -70,6 +70,8 @@ import Testing
             try file.write([UInt8](repeating: 1, count: 9000), at: 0)
             try file.synchronize(dataOnly: false)
         }
+        // The later header is seen.
+        try machine.session { session in _ = try session.vault.openFile("note", in: session.root) }
         for _ in 0..<2 {
             // What the fsync wrote first.
             try machine.forge("note") { $0.length = 0 }
