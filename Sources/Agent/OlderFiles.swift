@@ -57,7 +57,7 @@ final class OlderFiles: Sendable {
         while true {
             looks.clear()
             for mount in table() where mount.user == user { follow(mount.device, tell) }
-            // Poll does not fail for valid descriptors, but for want of memory; then the next look comes a moment later.
+            // Poll fails for want of memory alone. Then the next look comes a moment later.
             do throws(Errno) { _ = try Poll.readable([looks.readable], changing: [changes]) } catch { sleep(1) }
         }
     }
