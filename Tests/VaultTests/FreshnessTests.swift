@@ -203,11 +203,7 @@ import Testing
     /// More links than a header has bindings.
     @Test func manyLinks() throws {
         let names = (0..<20).map { Name(bytes: Array("link \($0)".utf8))! }
-        try machine.session { session in
-            try session.write(1, to: "a")
-            let file = try session.open("a")
-            for name in names { try session.vault.link("a", in: session.root, file: file, to: name, in: session.root) }
-        }
+        try machine.makeFile("a", linkedTo: names)
         for _ in 0..<2 {
             try machine.session { session in
                 for name in names[..<10] { try session.remove(name) }
@@ -231,13 +227,7 @@ import Testing
     @Test func linksThatWereCopiedApart() throws {
         for step in 0..<4 {
             let machine = try TestMachine()
-            try machine.session { session in
-                try session.write(1, to: "a")
-                let file = try session.open("a")
-                for name in ["b", "c"] as [Name] {
-                    try session.vault.link("a", in: session.root, file: file, to: name, in: session.root)
-                }
-            }
+            try machine.makeFile("a", linkedTo: ["b", "c"])
             try machine.breakLinks(of: "a", keeping: step == 0)
             try machine.session { session in
                 switch step {
@@ -264,11 +254,7 @@ import Testing
 
     /// All names of a file are as new as its header, also those that no program has looked at since.
     @Test func linksThatWereNotLookedAt() throws {
-        try machine.session { session in
-            try session.write(1, to: "a")
-            let file = try session.open("a")
-            try session.vault.link("a", in: session.root, file: file, to: "b", in: session.root)
-        }
+        try machine.makeFile("a", linkedTo: ["b"])
         let before = try machine.copy()
         try machine.session { session in try session.write(2, to: "a") }
         try machine.putBack("b", from: before, removing: true)
@@ -280,11 +266,7 @@ import Testing
 
     /// Each name of a file counts, also of one that is in memory by then.
     @Test func eachNameIsCompared() throws {
-        try machine.session { session in
-            try session.write(1, to: "a")
-            let file = try session.open("a")
-            try session.vault.link("a", in: session.root, file: file, to: "b", in: session.root)
-        }
+        try machine.makeFile("a", linkedTo: ["b"])
         let before = try machine.copy()
         try machine.session { session in try session.write(2, to: "a") }
         try machine.putBackAll(from: before)
@@ -298,11 +280,7 @@ import Testing
 
     /// A removed link that is back, of a file that is in memory by then: its header has not that name any more.
     @Test func aLinkOfAFileInMemory() throws {
-        try machine.session { session in
-            try session.write(1, to: "a")
-            let file = try session.open("a")
-            try session.vault.link("a", in: session.root, file: file, to: "b", in: session.root)
-        }
+        try machine.makeFile("a", linkedTo: ["b"])
         try machine.session { session in try session.remove("b") }
         try machine.linkBack("b", to: "a")
         try machine.session(.refuse) { session in

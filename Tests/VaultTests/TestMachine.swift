@@ -169,6 +169,17 @@ final class TestMachine {
         try marks.save()
     }
 
+    /// A file of one byte with several names.
+    func makeFile(_ name: Name, linkedTo others: [Name]) throws {
+        try session { session in
+            try session.write(1, to: name)
+            let file = try session.open(name)
+            for other in others {
+                try session.vault.link(name, in: session.root, file: file, to: other, in: session.root)
+            }
+        }
+    }
+
     // MARK: The attacker
 
     /// Copies a vault with its hard links and times.
