@@ -32,7 +32,8 @@ from vectors.headers import header_vectors
 from vectors.journal_vault import journal_runs_vault_vectors, journal_vault_vectors
 from vectors.journals import journal_vectors
 from vectors.keybags import keybag_vectors
-from vectors.marks import mark_vectors
+from vectors.marks import check_marks, mark_vectors
+from vectors.numbers import check_numbers
 from vectors.parts import (base64_vectors, block_vectors, directory_vectors, name_vectors, recovery_vectors,
                            subkey_vectors, symlink_vectors, wrap_vectors, xattr_vectors)
 from vectors.pending import pending_vectors
@@ -80,6 +81,8 @@ def check() -> int:
     check_summaries(failures)
     check_pending(failures)
     check_journal(failures)
+    check_marks(failures)
+    check_numbers(failures)
     check_vault(failures)
     check_journal_vault(failures, runs=False)
     check_journal_vault(failures, runs=True)

@@ -14,6 +14,7 @@ import argparse
 import base64
 import errno
 import hashlib
+import heapq
 import hmac
 import itertools
 import json
@@ -28,6 +29,7 @@ from typing import Iterable, Iterator, NoReturn, Optional, Sequence
 try:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -217,7 +219,7 @@ HEADER_SIZE = 512
 HEADER_FIELDS = struct.Struct("<8sHHIII16s16sBBBBHBBQQQQBBHI208sqIIqIIqq")
 MOST_BINDINGS, WRAPS_ROOM = 13, 120
 WRAP_LENGTHS = {1: 40, 2: 72}
-EXPLICIT, MANY_LINKS, MOVING = 1, 2, 4
+EXPLICIT, MANY_LINKS, MOVING, NUMBERED = 1, 2, 4, 8
 
 
 @dataclass
@@ -244,6 +246,7 @@ class FileHeader:
     stamp: int
     changed: tuple[int, int]
     written: tuple[int, int]
+    numbers_blocks: bool
 
     def shown_time(self, backing: tuple[int, int]) -> tuple[int, int]:
         """When the file was modified, by the backing file's own time."""
@@ -289,7 +292,7 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         refuse("a file of another volume")
     if not hmac.compare_digest(raw[480:], hmac_sha256(keys.headers, raw[:480])):
         refuse("header: not authentic")
-    if flags & ~(EXPLICIT | MANY_LINKS | MOVING):
+    if flags & ~(EXPLICIT | MANY_LINKS | MOVING | NUMBERED):
         refuse(f"unknown flags {flags:#x}")
     if generation > 1 << 63:
         refuse(f"generation {generation}")
@@ -321,7 +324,8 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
         refuse("header: a zero byte is otherwise")
     return FileHeader(file, current, pending, generation, length, provisional, sparse,
                       [bindings[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
-                      (change_seconds, change_nanoseconds), (written_seconds, written_nanoseconds))
+                      (change_seconds, change_nanoseconds), (written_seconds, written_nanoseconds),
+                      bool(flags & NUMBERED))
 
 
 # Files: summaries --------------------------------------------------------------------------------------------------
@@ -525,15 +529,24 @@ def telling_blocks(backing: BackingFile, header: FileHeader) -> Iterator[int]:
             yield from range(following, min(following + 1, end))
         yield from range(max(following, first), min(last + 1, end))
         following = max(following, last + 1)
-    for index in {following, max(following, block_index(backing.size))}:
+    for index in sorted({following, max(following, block_index(backing.size))}):
         if index < end:
             yield index
 
 
+@dataclass
+class Block:
+    """A block as it is read: its plaintext up to the provisional length, and its nonce, if there is one that verifies:
+    a hole has none."""
+
+    index: int
+    nonce: Optional[bytes]
+    plain: bytes
+
+
 def read_blocks(backing: BackingFile, header: FileHeader, volume: bytes, file_key: bytes,
-                indexes: Optional[Iterable[int]] = None) -> Iterator[bytes]:
-    """The plaintext, block by block, up to the provisional length and not a byte further."""
-    for index in range(blocks_of(header)) if indexes is None else indexes:
+                indexes: Iterable[int]) -> Iterator[Block]:
+    for index in indexes:
         stored = backing.read(OVERHEAD + BLOCK, block_offset(index))
         confirmed = min(BLOCK, header.length - index * BLOCK)
         wanted = min(BLOCK, header.provisional_length - index * BLOCK)
@@ -545,7 +558,7 @@ def read_blocks(backing: BackingFile, header: FileHeader, volume: bytes, file_ke
                 plain = open_any(stored, sizes, header, index, volume, file_key)
             except Refused:
                 plain = b""
-        yield plain[:wanted].ljust(wanted, b"\0")
+        yield Block(index, stored[:16] if plain else None, plain[:wanted].ljust(wanted, b"\0"))
 
 
 def open_any(stored: bytes, sizes: list[int], header: FileHeader, index: int, volume: bytes, file_key: bytes) -> bytes:
@@ -569,6 +582,19 @@ def read_confirmed_block(stored: bytes, confirmed: int, sizes: list[int], header
     if index >= header.first_sparse_block and not any(stored[:exact]):
         return b""
     return open_any(stored, [exact] + [size for size in sizes if size > exact], header, index, volume, file_key)
+
+
+# Files: numbered blocks --------------------------------------------------------------------------------------------
+
+
+def nonce_key(file_key: bytes, volume: bytes, file: bytes) -> bytes:
+    """What the nonces of a file with numbered blocks are encrypted with."""
+    return hkdf(file_key, volume, b"latchkey block numbers" + file, 32)
+
+
+def number_in_nonce(key: bytes, nonce: bytes) -> int:
+    decryptor = Cipher(algorithms.AES(key), modes.ECB()).decryptor()
+    return int.from_bytes(decryptor.update(nonce)[:8], "little")
 
 
 # Symbolic links ----------------------------------------------------------------------------------------------------
@@ -997,7 +1023,7 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 # The keybag --------------------------------------------------------------------------------------------------------
 
 SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT, PREVIOUS_KEYS = 1, 2, 3, 4
-ROTATING, NUMBERED_DIRECTORIES = 1, 2  # incompatible features
+ROTATING, NUMBERED_DIRECTORIES, NUMBERED_BLOCKS = 1, 2, 4  # incompatible features
 PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT, GUARDED_SLOT = 16, 17, 18, 19, 20, 21
 SECURITY_KEY_SLOT = 22
 BUNDLE_WRAP = 200
@@ -1148,7 +1174,7 @@ def parse_keybag(raw: bytes) -> Keybag:
         refuse("keybag: not whole")
     if generation > 1 << 62:
         refuse("keybag: its generation is out of range")
-    if incompatible & ~(ROTATING | NUMBERED_DIRECTORIES):
+    if incompatible & ~(ROTATING | NUMBERED_DIRECTORIES | NUMBERED_BLOCKS):
         raise TooNew(f"keybag: unknown incompatible features {incompatible:#x}")
 
     records = keybag_records(raw[52:-64])
@@ -1421,9 +1447,67 @@ def backup_marks_key(volume: bytes, bundle: bytes) -> bytes:
     return hkdf(bundle[160:], volume, b"latchkey backup marks", 64)
 
 
-def parse_marks(raw: bytes, volume: bytes, key: bytes) -> dict[bytes, Mark]:
+HIGHEST_NUMBER, MOST_BLOCKS_OF_FILE, TO_THE_END = 1 << 62, 1 << 50, 2**32 - 1
+BLOCKS_CLASS, BLOCKS_KIND = 4, 6  # where the other records have their class and kind
+
+
+@dataclass(frozen=True)
+class BlockRun:
+    """Blocks that follow each other, and what their numbers are at least."""
+    first: int
+    end: int
+    number: int
+
+
+@dataclass
+class Marks:
+    """What the machine remembers: of names and values, and of blocks of the files with these names."""
+    of: dict[bytes, Mark] = field(default_factory=dict)
+    runs: dict[bytes, list[BlockRun]] = field(default_factory=dict)
+
+    def take(self, record: bytes) -> None:
+        """Take in a record, which counts more than those before it. One with a value that none can have does not."""
+        key, protection, kind = record[:12], record[32], record[33]
+        if any(record[34:]):
+            return
+        if (protection, kind) == (BLOCKS_CLASS, BLOCKS_KIND):
+            self.take_run(key, *struct.unpack("<QIQ", record[12:32]))
+        elif protection in CLASS_NAMES and kind < BLOCKS_KIND:
+            generation, blocks, digest, time = struct.unpack("<QIII", record[12:32])
+            self.of[key] = Mark(generation, blocks, digest, time, protection, kind & 1 == 1, kind >> 1)
+            if self.of[key].is_gone:
+                self.runs.pop(key, None)
+
+    def take_run(self, key: bytes, number: int, count: int, first: int) -> None:
+        if number > HIGHEST_NUMBER or first > MOST_BLOCKS_OF_FILE:
+            return
+        if count == 0:
+            self.runs.pop(key, None)
+            return
+        end = MOST_BLOCKS_OF_FILE if count == TO_THE_END else first + count
+        self.runs.setdefault(key, []).append(BlockRun(first, end, number))
+
+
+class BlockBounds:
+    """The lowest number that each block of a file may have. The blocks are asked for in rising order."""
+
+    def __init__(self, runs: Iterable[BlockRun]) -> None:
+        self.coming = sorted(runs, key=lambda run: run.first, reverse=True)
+        self.begun: list[tuple[int, int]] = []  # a heap of minus the number, and the end: the highest number first
+
+    def of(self, index: int) -> int:
+        """0 if any number will do."""
+        while self.coming and self.coming[-1].first <= index:
+            run = self.coming.pop()
+            heapq.heappush(self.begun, (-run.number, run.end))
+        while self.begun and self.begun[0][1] <= index:
+            heapq.heappop(self.begun)
+        return -self.begun[0][0] if self.begun else 0
+
+
+def parse_marks(raw: bytes, volume: bytes, key: bytes) -> Marks:
     """What a file of marks remembers; what cannot be read of it, and all behind that, is not remembered."""
-    head, marks = raw[:64], dict[bytes, Mark]()
+    head, marks = raw[:64], Marks()
     if (len(head) < 64 or head[:10] != b"LKMARKS1" + struct.pack("<H", 1) or any(head[10:16]) or any(head[48:])
             or head[16:32] != volume):
         return marks
@@ -1437,10 +1521,8 @@ def parse_marks(raw: bytes, volume: bytes, key: bytes) -> dict[bytes, Mark]:
             plain = siv_open(key, [head, struct.pack("<Q", batch)], sealed, "marks")
         except Refused:
             return marks
-        for record in (plain[start:start + 40] for start in range(0, len(plain), 40)):
-            generation, blocks, digest, time, protection, flags = struct.unpack("<QIIIBB", record[12:34])
-            if protection in CLASS_NAMES and flags < 6 and not any(record[34:]):
-                marks[record[:12]] = Mark(generation, blocks, digest, time, protection, flags & 1 == 1, flags >> 1)
+        for start in range(0, len(plain), 40):
+            marks.take(plain[start:start + 40])
         at += 24 + 40 * count
     return marks
 
@@ -1649,15 +1731,21 @@ class Vault:
         header, protection = self.header(entry)
         file_key = open_file_key(header.file, protection, self.keys.volume, self.classes)
         with self.backing_file(entry) as backing:
-            yield from read_blocks(backing, header, self.keys.volume, file_key)
+            for block in read_blocks(backing, header, self.keys.volume, file_key, range(blocks_of(header))):
+                yield block.plain
 
-    def check_contents(self, entry: Entry) -> None:
-        """Refuses what `contents` refuses, in a time that grows with what is stored, not with the header's length."""
+    def check_contents(self, entry: Entry, runs: Sequence[BlockRun] = ()) -> Iterator[str]:
+        """Refuses what `contents` refuses, in a time that grows with what is stored, not with the header's length.
+        Yields which blocks have lower numbers than the machine remembers."""
         header, protection = self.header(entry)
         file_key = open_file_key(header.file, protection, self.keys.volume, self.classes)
+        key = nonce_key(file_key, self.keys.volume, header.file)
+        bounds = BlockBounds(runs if header.numbers_blocks else ())
         with self.backing_file(entry) as backing:
-            for _ in read_blocks(backing, header, self.keys.volume, file_key, telling_blocks(backing, header)):
-                pass
+            for block in read_blocks(backing, header, self.keys.volume, file_key, telling_blocks(backing, header)):
+                bound = bounds.of(block.index)
+                if block.nonce is not None and bound and (number := number_in_nonce(key, block.nonce)) < bound:
+                    yield f"block {block.index} has the number {number}, and this machine has seen {bound}"
 
     def modified(self, entry: Entry, header: FileHeader) -> str:
         # A replay stamps the file.
@@ -1769,7 +1857,7 @@ def describe(vault: Vault, entry: Optional[Entry]) -> dict[str, object]:
         facts |= {"kind": "file", "id": header.file.hex(), "class": CLASS_NAMES[protection.protection],
                   "explicit": protection.explicit, "wrapAlgorithm": protection.algorithm,
                   "bindings": len(header.bindings) or "any", "moving": header.pending is not None,
-                  "generation": header.generation, "length": header.length,
+                  "generation": header.generation, "numberedBlocks": header.numbers_blocks, "length": header.length,
                   "provisionalLength": header.provisional_length, "firstSparseBlock": sparse,
                   "modified": vault.modified(entry, header), "changed": vault.changed(entry, header),
                   "summary": vault.summary(entry) is not None,
@@ -1788,7 +1876,7 @@ def stat_command(vault: Vault, path: bytes) -> None:
     print(json.dumps(describe(vault, vault.find(path)), indent=2, ensure_ascii=False))
 
 
-def verify_command(vault: Vault, marks: dict[bytes, Mark]) -> int:
+def verify_command(vault: Vault, marks: Marks) -> int:
     """Open everything that the keys at hand open, and compare with what the machine remembers. Returns how many objects
     were refused."""
     counted = {"files": 0, "directories": 0, "symbolic links": 0, "special files": 0, "not unlocked": 0,
@@ -1799,10 +1887,23 @@ def verify_command(vault: Vault, marks: dict[bytes, Mark]) -> int:
         counted[what] += 1
         print(f"{what}: {shown(path)}: {why}")
 
-    def compare(path: bytes, identifier: bytes, binding: bytes, found: FileHeader | DirectoryRecord) -> None:
-        mark = marks.get(mark_key(identifier, binding))
-        if mark is not None and (verdict := mark.verdict(found)):
-            report(verdict, path, f"this machine has seen generation {mark.generation}")
+    def compare(path: bytes, identifier: bytes, binding: bytes, found: FileHeader | DirectoryRecord) -> bool:
+        """Whether it is as new as it must be."""
+        mark = marks.of.get(mark_key(identifier, binding))
+        if mark is None or (verdict := mark.verdict(found)) is None:
+            return True
+        report(verdict, path, f"this machine has seen generation {mark.generation}")
+        return False
+
+    def compare_file(path: bytes, entry: Entry) -> None:
+        """Its header, or else its first block that is older; and refuses what of it is damaged."""
+        header, _ = vault.header(entry)
+        is_told = not compare(path, header.file, entry.binding, header)
+        vault.check_summary(entry)
+        for older in vault.check_contents(entry, marks.runs.get(mark_key(header.file, entry.binding), ())):
+            if not is_told:
+                report("older", path, older)
+                is_told = True
 
     pending: list[tuple[bytes, Optional[Entry]]] = [(b"/", None)]
     while pending:
@@ -1811,14 +1912,12 @@ def verify_command(vault: Vault, marks: dict[bytes, Mark]) -> int:
             vault.nonces.clear()
             facts = describe(vault, entry)
             for nonce in vault.nonces:
-                mark = marks.get(hmac_sha256(vault.keys.bindings, nonce)[:12])
+                mark = marks.of.get(hmac_sha256(vault.keys.bindings, nonce)[:12])
                 if mark is not None and mark.is_gone and mark.kind == 2:
                     report("back", path, "a link or an attribute that this machine has seen replaced or removed")
             if facts["kind"] == "file":
                 counted["files"] += 1
-                compare(path, vault.header(entry)[0].file, entry.binding, vault.header(entry)[0])
-                vault.check_summary(entry)
-                vault.check_contents(entry)
+                compare_file(path, entry)
             elif facts["kind"] == "symbolic link":
                 counted["symbolic links"] += 1
             elif facts["kind"] == "special file":
@@ -1887,13 +1986,13 @@ def warn_of_older(keybag: Keybag, path: str, device_key: bytes) -> None:
           file=sys.stderr)
 
 
-def marks_beside(device_key: Optional[str], keys: VolumeKeys) -> dict[bytes, Mark]:
+def marks_beside(device_key: Optional[str], keys: VolumeKeys) -> Marks:
     if device_key is None:
-        return {}
+        return Marks()
     try:
         return parse_marks(read_file(os.fsencode(device_key + ".marks"), 1 << 30), keys.volume, keys.marks)
     except OSError:
-        return {}
+        return Marks()
 
 
 def run(given: argparse.Namespace) -> int:

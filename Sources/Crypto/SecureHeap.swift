@@ -45,6 +45,7 @@ public enum SecureHeap {
 @safe
 struct Library: @unchecked Sendable {  // the pointers are to reference-counted, immutable method tables
     let gcm: OpaquePointer
+    let ecb: OpaquePointer
     let cbc: OpaquePointer
     let ctr: OpaquePointer
     let wrap: OpaquePointer
@@ -74,6 +75,7 @@ struct Library: @unchecked Sendable {  // the pointers are to reference-counted,
             throw .secureMemory("cannot set up \(heapSize >> 10) KiB of memory for keys")
         }
         unsafe gcm = try Self.fetch("AES-256-GCM")
+        unsafe ecb = try Self.fetch("AES-256-ECB")
         unsafe cbc = try Self.fetch("AES-256-CBC")
         unsafe ctr = try Self.fetch("AES-256-CTR")
         unsafe wrap = try Self.fetch("AES-256-WRAP")

@@ -24,8 +24,8 @@ public enum MarkBackup {
         _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher
     ) throws(Errno) -> MarkTable? {
         var table = MarkTable()
-        let isWhole = try MarkFile.readWhole(path, volume: volume, cipher: cipher, most: Marks.most) { key, mark in
-            table.set(mark, for: key)
+        let isWhole = try MarkFile.readWhole(path, volume: volume, cipher: cipher, most: Marks.mostRecords) {
+            table.take($0, most: Marks.most)
         }
         return isWhole ? table : nil
     }

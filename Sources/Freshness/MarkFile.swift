@@ -38,7 +38,7 @@ struct MarkFile: Sendable {
     init(
         path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int,
         owner: (user: UInt32, group: UInt32)? = nil, patience: Duration = .seconds(1),
-        _ body: (MarkKey, Mark) -> Void
+        _ body: (MarkEntry) -> Void
     ) throws(Errno) {
         let split = path.split
         guard let name = Name(bytes: split.last.bytes) else { throw .EINVAL }
@@ -112,7 +112,7 @@ struct MarkFile: Sendable {
 
     /// Gives `body` the marks of a file that another process may write to.
     static func read(
-        _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int, _ body: (MarkKey, Mark) -> Void
+        _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int, _ body: (MarkEntry) -> Void
     ) throws(Errno) {
         let file = try Descriptor.open(path: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
         guard try file.status().kind == .regular else { throw .EINVAL }
@@ -127,7 +127,7 @@ struct MarkFile: Sendable {
     /// if it is another volume's or of another key, damaged, cut within a batch, or has more than `most` marks. Nothing
     /// tells how many batches there were.
     static func readWhole(
-        _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int, _ body: (MarkKey, Mark) -> Void
+        _ path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher, most: Int, _ body: (MarkEntry) -> Void
     ) throws(Errno) -> Bool {
         let file = try Descriptor.open(path: path, O_RDONLY | O_NONBLOCK)
         let status = try file.status()
@@ -143,7 +143,7 @@ struct MarkFile: Sendable {
     /// are before it.
     private static func batches(
         of file: Descriptor, behind head: MarkFileHead, _ cipher: DeterministicCipher, _ most: Int,
-        _ body: (MarkKey, Mark) -> Void
+        _ body: (MarkEntry) -> Void
     ) throws(Errno) -> (next: (batch: UInt64, offset: Int64), count: Int) {
         let size = try file.status().size
         var next = (batch: UInt64(0), offset: Int64(MarkFileHead.byteCount))
@@ -167,8 +167,8 @@ struct MarkFile: Sendable {
             }
             let span = unsafe plain.span.bytes
             for index in 0..<Int(marks) {
-                guard let record = MarkRecord(span, at: index * MarkRecord.byteCount) else { continue }
-                body(record.key, record.mark)
+                guard let entry = MarkEntry(span, at: index * MarkRecord.byteCount) else { continue }
+                body(entry)
             }
             read += Int(marks)
             next = (next.batch + 1, end)
@@ -192,19 +192,19 @@ struct MarkFile: Sendable {
     }
 
     /// Appends marks. If it throws, those that were not written may be given again.
-    mutating func append(_ marks: [(key: MarkKey, mark: Mark)]) throws(Errno) {
+    mutating func append(_ marks: [MarkEntry]) throws(Errno) {
         for begin in stride(from: 0, to: marks.count, by: Self.batch) {
             try append(batch: marks[begin..<min(begin + Self.batch, marks.count)])
         }
     }
 
-    private mutating func append(batch marks: ArraySlice<(key: MarkKey, mark: Mark)>) throws(Errno) {
+    private mutating func append(batch marks: ArraySlice<MarkEntry>) throws(Errno) {
         var plain = [UInt8](repeating: 0, count: marks.count * MarkRecord.byteCount)
         do {
             var elements = plain.mutableSpan
             var bytes = unsafe elements.mutableBytes
-            for (index, (key, mark)) in marks.enumerated() {
-                MarkRecord(key, mark).store(into: &bytes, at: index * MarkRecord.byteCount)
+            for (index, entry) in marks.enumerated() {
+                entry.store(into: &bytes, at: index * MarkRecord.byteCount)
             }
         }
         let sealed: [UInt8]
@@ -254,13 +254,20 @@ struct MarkFile: Sendable {
         guard let temporary = temporary(of: name) else { throw .ENAMETOOLONG }
         var made = try MarkFile(in: folder, temporary, volume, cipher, owner: owner)
         do throws(Errno) {
-            var batch: [(key: MarkKey, mark: Mark)] = []
-            try table.forEach { (key, _) throws(Errno) in
-                guard let mark = mark(key) else { return }
-                batch.append((key, mark))
-                guard batch.count == Self.batch else { return }
+            var batch: [MarkEntry] = []
+            func appendFull() throws(Errno) {
+                guard batch.count >= Self.batch else { return }
                 try made.append(batch)
                 batch.removeAll(keepingCapacity: true)
+            }
+            try table.forEach { (key, _) throws(Errno) in
+                guard let mark = mark(key) else { return }
+                batch.append(.mark(key, mark))
+                try appendFull()
+            }
+            try table.blocks.forEach { (key, bounds) throws(Errno) in
+                batch += bounds.entries(of: key)
+                try appendFull()
             }
             try made.append(batch)
             try made.file.synchronize(dataOnly: false)

@@ -97,6 +97,8 @@ public struct MarkTable: Sendable {
     }
 
     private var shards = [Shard](repeating: Shard(), count: shardCount)
+    /// Bounds of the numbers of blocks, of the files of those names.
+    public var blocks = BlockTable()
     public private(set) var count = 0
     /// How many of them tell that a name is gone, and how many that a value is.
     public private(set) var goneCount = (names: 0, values: 0)
@@ -105,6 +107,16 @@ public struct MarkTable: Sendable {
 
     /// What the table takes in memory.
     public var byteCount: Int { shards.reduce(0) { $0 + $1.slots.count * MemoryLayout<Slot>.stride } }
+
+    /// Takes in what a file says; a new name only if there are fewer than `most`.
+    mutating func take(_ entry: MarkEntry, most: Int) {
+        switch entry {
+        case .mark(let key, let mark):
+            guard self[key] != nil || count < most else { return }
+            set(mark, for: key)
+        case .blocks(let record): blocks.take(record)
+        }
+    }
 
     private static func shard(_ key: MarkKey) -> Int { Int(key.first >> 58) }
 
@@ -115,6 +127,7 @@ public struct MarkTable: Sendable {
     }
 
     public mutating func set(_ mark: Mark, for key: MarkKey) {
+        if mark.isGone { blocks.forget(key) }
         let number = Self.shard(key)
         shards[number].growIfFull()
         let index = shards[number].index(of: key)!

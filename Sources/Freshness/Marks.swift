@@ -15,6 +15,8 @@ public final class Marks: Sendable {
     public static let mostGone = 1 << 18
     /// The same of values. One program that changes an attribute again and again makes no file be forgotten.
     public static let mostGoneValues = 1 << 16
+    /// More records than that, without those that no longer count, are in no file.
+    static let mostRecords = most + BlockTable.most
     /// Beyond so many marks that wait for a flush, files that were only seen are not noted.
     static let mostWaiting = 1 << 17
     /// No header of a higher generation is remembered: a thief of the keys could make one that no later one surpasses.
@@ -28,6 +30,8 @@ public final class Marks: Sendable {
         var flushing: [MarkKey: Mark?] = [:]
         /// The durable marks that the file does not have yet.
         var unsaved: [MarkKey: Mark] = [:]
+        /// The same of bounds of blocks; `table` has those that are durable.
+        var blocks = BlockChanges()
         /// Grows with each flush that begins and with `forgetAll`.
         var flush: UInt64 = 0
         /// How many files could not be flushed alone.
@@ -60,11 +64,8 @@ public final class Marks: Sendable {
         self.isWanted = isWanted
         var table = MarkTable()
         let read = try MarkFile(
-            path: path, volume: volume, cipher: cipher, most: 2 * Self.most, owner: owner, patience: patience
-        ) { key, mark in
-            guard table[key] != nil || table.count < Self.most else { return }
-            table.set(mark, for: key)
-        }
+            path: path, volume: volume, cipher: cipher, most: 2 * Self.mostRecords, owner: owner, patience: patience
+        ) { table.take($0, most: Self.most) }
         state = ContendedMutex(State(table: table))
         file = Mutex(read)
     }
@@ -75,9 +76,8 @@ public final class Marks: Sendable {
     public init(reading path: Path, volume: VolumeIdentifier, cipher: DeterministicCipher) throws(Errno) {
         isWanted = { false }
         var table = MarkTable()
-        try MarkFile.read(path, volume: volume, cipher: cipher, most: 2 * Self.most) { key, mark in
-            guard table[key] != nil || table.count < Self.most else { return }
-            table.set(mark, for: key)
+        try MarkFile.read(path, volume: volume, cipher: cipher, most: 2 * Self.mostRecords) {
+            table.take($0, most: Self.most)
         }
         state = ContendedMutex(State(table: table))
         file = Mutex(nil)
@@ -171,6 +171,50 @@ public final class Marks: Sendable {
     /// A value that was replaced or removed is there on purpose.
     public func accept(value key: MarkKey) { state.withLock { $0.noteValue(key, isGone: false) } }
 
+    // MARK: Blocks
+
+    /// Remembers lower bounds of the numbers of a file's blocks, under each of its names.
+    public func note(_ bounds: BlockBounds, of keys: [MarkKey]) {
+        state.withLock { state in
+            for key in keys where state.table[key].map({ !$0.isGone }) ?? false {
+                state.blocks.waiting.raise(bounds, of: key)
+            }
+        }
+    }
+
+    /// A file has got another name: what is remembered of its blocks counts there, too.
+    public func copyBounds(from key: MarkKey, to other: MarkKey) {
+        state.withLock { state in
+            for bounds in state.bounds(of: key) { state.blocks.waiting.raise(bounds, of: other) }
+        }
+    }
+
+    /// Whether something is remembered of a file's blocks.
+    public func hasBounds(of key: MarkKey) -> Bool { state.withLock { !$0.bounds(of: key).isEmpty } }
+
+    /// The lowest numbers that some blocks of a file may have, one for each; nil if any.
+    public func bounds(of blocks: Range<UInt64>, under keys: [MarkKey]) -> [UInt64]? {
+        state.withLock { state in
+            var all: [UInt64]?
+            for key in keys {
+                for bounds in state.bounds(of: key) {
+                    let found = blocks.map { bounds[$0] }
+                    all = all.map { zip($0, found).map(max) } ?? found
+                }
+            }
+            return all
+        }
+    }
+
+    /// Forgets the bounds of a file's blocks under a name: what is in the vault now is as it should be.
+    public func forgetBounds(of key: MarkKey) {
+        state.withLock { state in
+            guard !state.bounds(of: key).isEmpty else { return }
+            state.table.blocks.forget(key)
+            state.blocks.reset(key)
+        }
+    }
+
     /// Forgets everything: what is in the vault now is as it should be.
     public func forgetAll() throws(Errno) {
         try file.withLock { (file) throws(Errno) in
@@ -196,6 +240,7 @@ public final class Marks: Sendable {
                     }
                     state.table.set(mark, for: key)
                 }
+                state.table.blocks.merge(other.blocks)
                 return (state.table, state.waiting.merging(state.flushing) { _, older in older })
             }
             // What waits for a flush is written by a later `save`.
@@ -207,15 +252,23 @@ public final class Marks: Sendable {
 
     /// Whether marks wait for a flush of the store, and whether there are so many that it should not wait.
     public var waiting: (any: Bool, many: Bool) {
-        state.withLock { (!$0.waiting.isEmpty, $0.waiting.count > Self.mostWaiting / 2) }
+        state.withLock { state in
+            (
+                !state.waiting.isEmpty || !state.blocks.waiting.isEmpty,
+                state.waiting.count + state.blocks.waiting.count > Self.mostWaiting / 2
+            )
+        }
     }
 
     /// A flush of the whole store is about to begin. Returns what `endFlush` wants; nil if it would not help.
     public func beginFlush() -> UInt64? {
         state.withLock { state in
             // An earlier one is under way.
-            guard state.flushing.isEmpty, !state.waiting.isEmpty else { return nil }
+            guard state.flushing.isEmpty, state.blocks.flushing.isEmpty,
+                !state.waiting.isEmpty || !state.blocks.waiting.isEmpty
+            else { return nil }
             swap(&state.flushing, &state.waiting)
+            swap(&state.blocks.flushing, &state.blocks.waiting)
             state.flush += 1
             return state.flush
         }
@@ -241,6 +294,7 @@ public final class Marks: Sendable {
                 }
             }
             state.flushing = [:]
+            state.blocks.endFlush(succeeded: succeeded, &state.table.blocks)
         }
     }
 
@@ -258,26 +312,31 @@ public final class Marks: Sendable {
                 full.map {
                     $0.goneBeyond(Self.mostGone, ofValues: false) + $0.goneBeyond(Self.mostGoneValues, ofValues: true)
                 } ?? []
-            let (unsaved, count) = state.withLock { state in
+            let (unsaved, blocks, count) = state.withLock { state in
                 state.forget(forgotten)
                 defer { state.unsaved = [:] }
-                return (state.unsaved, state.table.count)
+                return (state.unsaved, state.blocks.takeUnsaved(), state.table.count + state.table.blocks.count)
             }
-            guard !unsaved.isEmpty else { return }
-            do throws(Errno) { try write(unsaved, to: &file!, remembering: count) } catch {
-                state.withLock { state in state.unsaved.merge(unsaved) { newer, _ in newer } }
+            guard !unsaved.isEmpty || !blocks.isEmpty else { return }
+            let entries =
+                unsaved.map { MarkEntry.mark($0.key, $0.value) } + blocks.flatMap { $0.value.entries(of: $0.key) }
+            do throws(Errno) { try write(entries, to: &file!, remembering: count) } catch {
+                state.withLock { state in
+                    state.unsaved.merge(unsaved) { newer, _ in newer }
+                    state.blocks.putBack(blocks)
+                }
                 throw error
             }
         }
     }
 
     private func write(
-        _ unsaved: [MarkKey: Mark], to file: inout MarkFile, remembering count: Int
+        _ unsaved: [MarkEntry], to file: inout MarkFile, remembering count: Int
     ) throws(Errno) {
         let isIntact = file.isIntact
         guard isIntact || isWanted() else { return }
         guard file.count + unsaved.count > 2 * count + MarkFile.batch || !isIntact else {
-            return try file.append(unsaved.map { ($0.key, $0.value) })
+            return try file.append(unsaved)
         }
         let (table, volatile) = state.withLock { state in
             (state.table, state.waiting.merging(state.flushing) { _, older in older })
@@ -290,6 +349,10 @@ public final class Marks: Sendable {
 }
 
 extension Marks.State {
+    fileprivate func bounds(of key: MarkKey) -> [BlockBounds] {
+        [table.blocks[key], blocks.flushing[key], blocks.waiting[key]].compactMap(\.self)
+    }
+
     fileprivate mutating func noteValue(_ key: MarkKey, isGone: Bool) {
         let known = table[key]
         // A nonce that was planted may have the key of something else.
@@ -312,6 +375,7 @@ extension Marks.State {
         guard waiting.count < (isOwn ? 4 : 1) * Marks.mostWaiting else { return }
         if waiting[key] == nil { waiting[key] = .some(known) }
         table.set(mark, for: key)
+        if mark.isGone { blocks.drop(key) }
     }
 
     fileprivate mutating func forget(_ keys: [MarkKey]) {

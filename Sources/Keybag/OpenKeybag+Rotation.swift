@@ -63,7 +63,7 @@ extension OpenKeybag {
         file.deviceSlot = try crypto(try DeviceSlotKeys.wrap(bundle, device))
         file.previousKeys = try crypto(try bundle.previousKeys(opened.bundle, device))
         // The way up for a vault of an earlier version.
-        file.features.incompatible |= KeybagFile.numberedDirectoriesFeature
+        file.features.incompatible |= KeybagFile.featuresOfNew
         file.slots = []
         for slot in old.slots {
             if let head = slot.head, head.identifier == opened.identifier {

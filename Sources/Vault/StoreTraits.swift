@@ -11,6 +11,8 @@ public struct StoreTraits: Hashable, Sendable {
     public var recordKind: RecordKind
     /// Whether each change of a directory record gets a higher generation. It is a setting of the vault.
     public var numbersDirectories: Bool
+    /// Whether a new file has numbered blocks. It is a setting of the vault.
+    public var numbersBlocks: Bool
     /// Whether the store takes extended attributes of users. Without them the vault keeps them in sidecars.
     public var hasAttributes: Bool
     /// Whether names that differ in case alone are two. A vault cannot live in a store where they are one.
@@ -32,13 +34,14 @@ public struct StoreTraits: Hashable, Sendable {
     }
 
     public init(
-        nameMax: Int, recordKind: RecordKind, numbersDirectories: Bool = true, hasAttributes: Bool = true,
-        isCaseSensitive: Bool = true,
-        hasHardLinks: Bool = true, keepsInodeNumbers: Bool = true, pinsOpenInodes: Bool = true
+        nameMax: Int, recordKind: RecordKind, numbersDirectories: Bool = true, numbersBlocks: Bool = true,
+        hasAttributes: Bool = true, isCaseSensitive: Bool = true, hasHardLinks: Bool = true,
+        keepsInodeNumbers: Bool = true, pinsOpenInodes: Bool = true
     ) {
         self.nameMax = nameMax
         self.recordKind = recordKind
         self.numbersDirectories = numbersDirectories
+        self.numbersBlocks = numbersBlocks
         self.hasAttributes = hasAttributes
         self.isCaseSensitive = isCaseSensitive
         self.hasHardLinks = hasHardLinks

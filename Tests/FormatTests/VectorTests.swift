@@ -65,6 +65,7 @@ import Testing
         let provisionalLength: UInt64
         let generation: UInt64
         let firstSparseBlock: UInt64
+        let numbered: Bool
         let modified: Modified
         let changed: Changed
         let header: String
@@ -102,6 +103,7 @@ import Testing
             #expect(header.provisionalLength == item.provisionalLength)
             #expect(header.generation == item.generation)
             #expect(header.firstSparseBlock == item.firstSparseBlock)
+            #expect(header.numbersBlocks == item.numbered)
             let modified = FileTime(seconds: item.modified.seconds, nanoseconds: item.modified.nanoseconds)
             #expect(header.modified == modified && header.stamp == item.modified.stamp)
             for shown in item.modified.shown {

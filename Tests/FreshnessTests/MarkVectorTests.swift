@@ -21,6 +21,13 @@ import Testing
             let gone: Bool
             let kind: UInt8
         }
+        struct Run: Decodable {
+            let record: String
+            let key: String
+            let number: UInt64
+            let count: UInt32
+            let first: UInt64
+        }
         struct Flaw: Decodable {
             let why: String
             let marks: String
@@ -34,6 +41,8 @@ import Testing
         let records: [Record]
         let whole: String
         let damaged: [Flaw]
+        let runs: [Run]
+        let wholeRuns: String
     }
 
     private let vectors: Vectors
@@ -52,14 +61,14 @@ import Testing
         }
     }
 
-    private func read(_ text: String) throws -> [MarkRecord] {
+    private func read(_ text: String) throws -> [MarkEntry] {
         let path = folder.path("marks")
         try Data(bytes(text)).write(to: URL(filePath: path))
-        var found: [MarkRecord] = []
+        var found: [MarkEntry] = []
         _ = try MarkFile(
             path: Path(path), volume: VolumeIdentifier(bytes(vectors.volumeID)),
             cipher: DeterministicCipher(key: Secret(copying: unsafe bytes(vectors.marksKey).span.bytes)), most: 100
-        ) { key, mark in found.append(MarkRecord(key, mark)) }
+        ) { found.append($0) }
         return found
     }
 
@@ -92,8 +101,37 @@ import Testing
         #expect(UInt64(key.second) == number(bytes(vectors.key)[8...]))
     }
 
+    private func decodedRuns() throws -> [BlockRecord] {
+        try vectors.runs.map { item in
+            let record = unsafe BlockRecord(bytes(item.record).span.bytes, at: 0)
+            return try #require(record)
+        }
+    }
+
+    @Test func recordsOfBlocks() throws {
+        for (record, item) in zip(try decodedRuns(), vectors.runs) {
+            #expect(record.run == BlockRun(first: item.first, count: item.count, number: item.number))
+            let key = bytes(item.key)
+            #expect(record.key == MarkKey(number(key[..<8]), UInt32(number(key[8...]))))
+            var encoded = [UInt8](repeating: 0xEE, count: MarkRecord.byteCount)
+            do {
+                var elements = encoded.mutableSpan
+                var span = unsafe elements.mutableBytes
+                record.store(into: &span, at: 0)
+            }
+            #expect(encoded == bytes(item.record))
+            let mark = unsafe MarkRecord(encoded.span.bytes, at: 0)
+            #expect(mark == nil)
+        }
+    }
+
+    @Test func wholeFilesOfBlocks() throws {
+        let (found, expected) = (try read(vectors.wholeRuns), try decodedRuns().map { MarkEntry.blocks($0) })
+        #expect(found == expected)
+    }
+
     @Test func wholeFiles() throws {
-        let (found, expected) = (try read(vectors.whole), try decoded())
+        let (found, expected) = (try read(vectors.whole), try decoded().map { MarkEntry.mark($0.key, $0.mark) })
         #expect(found == expected)
     }
 

@@ -66,7 +66,7 @@ import Testing
                 #expect(try ring.renewed(renewed, file: Self.file, class: each) == nil)
             }
         }
-        #expect(again.isRotating && again.file.features.incompatible == 3)
+        #expect(again.isRotating && again.file.features.incompatible == 7)
         #expect(again.file.slots.map(\.credentialKind) == [.passcode, .recoveryKey])
         _ = try again.unlock(recoveryKey: new.copy())
         #expect(failure { _ = try again.unlock(recoveryKey: vault.recoveryKey) } == .wrong(.recoveryKey))
@@ -78,7 +78,7 @@ import Testing
             #expect(try opens(fresh, ring, key) == Self.all)
             #expect(try opens(old, ring, key) == Self.none)
         }
-        #expect(!last.isRotating && last.file.features.incompatible == 2 && last.file.generation == 3)
+        #expect(!last.isRotating && last.file.features.incompatible == 6 && last.file.generation == 3)
         #expect(try vault.folder.files.keys.sorted() == ["lk.keybag"])
 
         // The earlier keybag, with all that opened it, opens nothing that was wrapped since, where it opens at all.

@@ -52,7 +52,7 @@ import Testing
         try vault.forge { $0[8] = 2 }
         #expect(failure { _ = try vault.open() } == .foreignVersion(version: 2))
         try vault.writeKeybag(bytes)
-        try vault.forge { $0[24] = 4 }
+        try vault.forge { $0[24] = 8 }
         #expect(failure { _ = try vault.open() } == .foreignFeature)
         try vault.writeKeybag(bytes)
         // The feature says previous keys, and there are none.

@@ -107,10 +107,20 @@ import Testing
     @Test func numberedDirectories() throws {
         let vectors = try Vectors("keybag")
         let numbered = try open(folder(vectors, keybag: vectors.bytes("numberedKeybag")))
-        #expect(numbered.file.numbersDirectories)
+        #expect(numbered.file.numbersDirectories && !numbered.file.numbersBlocks && numbered.file.canWrite)
         _ = try numbered.unlock(passcode: secret(vectors.bytes("passcode")))
         let earlier = try open(folder(vectors, keybag: vectors.bytes("keybag")))
         #expect(!earlier.file.numbersDirectories && earlier.file.canWrite)
+    }
+
+    /// In a vault of an earlier version, new files have random nonces, too.
+    @Test func numberedBlocks() throws {
+        let vectors = try Vectors("keybag")
+        let numbered = try open(folder(vectors, keybag: vectors.bytes("numberedBlocksKeybag")))
+        #expect(numbered.file.numbersBlocks && numbered.file.numbersDirectories && numbered.file.canWrite)
+        _ = try numbered.unlock(passcode: secret(vectors.bytes("passcode")))
+        let earlier = try open(folder(vectors, keybag: vectors.bytes("keybag")))
+        #expect(!earlier.file.numbersBlocks)
     }
 
     @Test func opensWithPreviousKeys() throws {

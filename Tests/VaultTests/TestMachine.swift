@@ -21,6 +21,7 @@ final class TestMachine {
     private var copies = 0
     /// As in a vault that an earlier version has made, if it is false.
     var numbersDirectories = true
+    var numbersBlocks = true
 
     init() throws {
         try SecureHeap.initialize()
@@ -159,6 +160,7 @@ final class TestMachine {
         let watch = FreshnessWatch(marks, answer, remembers: !readOnly)
         var traits = StoreTraits.ofTests
         traits.numbersDirectories = numbersDirectories
+        traits.numbersBlocks = numbersBlocks
         let vault = Vault(
             store: try wrap(DirectoryStore(path: Path(vaultPath))), keys: keys, ring: ring, traits: traits,
             isReadOnly: readOnly, journalSize: .smallest, freshness: watch)
@@ -200,6 +202,18 @@ final class TestMachine {
         let stored = try self.stored(name)
         if removing { try FileManager.default.removeItem(atPath: "\(vaultPath)/\(stored)") }
         try TestSupport.run("cp", ["-p", "\(copy)/\(stored)", "\(vaultPath)/\(stored)"])
+    }
+
+    /// Puts one block of a file back as it was in a copy, as long as it was then.
+    func putBackBlock(_ block: UInt64, of name: String, from copy: String) throws {
+        let stored = try self.stored(name)
+        let old = try FileHandle(forReadingFrom: URL(filePath: "\(copy)/\(stored)"))
+        let new = try FileHandle(forUpdating: URL(filePath: "\(vaultPath)/\(stored)"))
+        let offset = BlockGeometry.backingOffset(ofBlock: block)
+        for file in [old, new] { try file.seek(toOffset: offset) }
+        let bytes = try old.read(upToCount: Int(BlockGeometry.storedBlockSize)) ?? Data()
+        try new.write(contentsOf: bytes)
+        try new.close()
     }
 
     /// Puts a folder, a link, or what is in a folder back as it was in a copy.

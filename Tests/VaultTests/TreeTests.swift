@@ -101,7 +101,7 @@ import Testing
         try test.rename("document.new", to: "document")
         let saved = try test.vault.openFile("document", in: test.root)
         #expect(saved.header.protectionClass == .complete)
-        #expect(saved.header.flags == .explicitClass)
+        #expect(saved.header.flags == [.explicitClass, .numberedBlocks])
         #expect(try saved.contents(3) == [1, 2, 3])
 
         // From another directory a weaker class is not taken over.

@@ -49,17 +49,18 @@ def check_refusals(failures: list[str]) -> None:
     for case in wrap_vectors()["refused"]:
         wrapped = fmt.FileProtection(case["class"], False, algorithm_of(case["class"]), case["wrap"])
         expect(refusal(fmt.open_file_key, case["fileID"], wrapped, V, CLASSES), "wraps", case)
-    blocks_given = block_vectors()
+    blocks_given, bags = block_vectors(), keybag_vectors()
     for case in blocks_given["refused"]:
         expect(refusal(fmt.open_block, blocks_given["fileKey"], V, blocks_given["fileID"], case["index"],
                        case["stored"]), "blocks", case)
     for case in recovery_vectors()["refused"]:
         expect(refusal(fmt.parse_recovery_key, case["text"]), "recovery", case)
-    bags = keybag_vectors()
     for case in bags["refusedAtParse"]:
         expect(refusal(fmt.parse_keybag, case["keybag"]), "keybag", case)
     for case in bags["refusedAtMount"]:
         expect(refusal(fmt.open_device_slot, fmt.parse_keybag(case["keybag"]), DEVICE_KEY), "keybag", case)
+    for name in ("numberedKeybag", "numberedBlocksKeybag"):
+        expect(fmt.parse_keybag(bags[name]).volume == V, "keybag", {"why": f"{name} is read"})
     good = fmt.parse_keybag(bags["keybag"])
     for credentials in (fmt.Credentials(device_key=DEVICE_KEY, passcode=PASSCODE),
                         fmt.Credentials(recovery_key=bags["recoveryKey"]),
@@ -116,6 +117,8 @@ def check_headers(failures: list[str]) -> None:
             shown = (found.protection, found.explicit, found.algorithm, found.wrap)
             if shown != (item["class"], item["explicit"], item["wrapAlgorithm"], item["wrap"]):
                 failures.append(f"headers: another protection at {item['place'].hex()}")
+        if opened.numbers_blocks != case["numbered"]:
+            failures.append("headers: other nonces")
         times = case["modified"]
         if (*opened.modified, opened.stamp) != (times["seconds"], times["nanoseconds"], times["stamp"]):
             failures.append("headers: another time of modification")
@@ -130,7 +133,7 @@ def check_headers(failures: list[str]) -> None:
                 failures.append(f"headers: another time of change shown for {item['backing']}")
         for binding in case["notAt"]:
             if not refusal(opened.at, binding):
-                failures.append(f"headers: not refused at {place.hex()}")
+                failures.append(f"headers: not refused at {binding.hex()}")
 
 
 def check_summaries(failures: list[str]) -> None:

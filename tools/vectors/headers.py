@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .sealing import KEYS, NEVER_SPARSE, V, Second, algorithm_of, fixed, header, wrap
+from .sealing import KEYS, NEVER_SPARSE, V, Second, algorithm_of, fixed, fmt, header, wrap
 
 FILE_KEY = fixed("file key", 32)
 
@@ -26,7 +26,9 @@ def header_vectors() -> dict[str, Any]:
         case(1, [], modified=(2**63 - 1, 0), stamp=-1),
         case(2, [here], changed=(1_750_000_000, 123_456_789), written=(1_750_000_003, 999_999_999)),
         case(3, thirteen, changed=(-2**63, 999_999_999), written=(2**63 - 1, 1)),
-        case(4, [], changed=(2**63 - 1, 0), written=(-2**63, 0))]
+        case(4, [], changed=(2**63 - 1, 0), written=(-2**63, 0)),
+        case(3, [here], length=10_000, flags=8, generation=2**62), case(1, [], flags=9),
+        case(3, [here, pending], flags=8, second=to_a)]
     return {"volumeID": V, "headersKey": KEYS.headers, "cases": cases, "refused": refused(here, pending),
             "readOnly": [bad("an unknown read-only compatible feature", [here], read_only=1)],
             "compatible": [bad("an unknown compatible feature", [here], compatible=1)]}
@@ -35,7 +37,8 @@ def header_vectors() -> dict[str, Any]:
 def case(protection: int, bindings: list[bytes], **fields: Any) -> dict[str, Any]:
     file = fixed(f"file {protection}", 16)
     wrapped = wrap(FILE_KEY, file, protection)
-    second, explicit = fields.get("second"), bool(fields.get("flags", 0))
+    second, flags = fields.get("second"), fields.get("flags", 0)
+    explicit = bool(flags & fmt.EXPLICIT)
     first = {"class": protection, "explicit": explicit, "wrapAlgorithm": algorithm_of(protection), "wrap": wrapped}
     pending = None if second is None else {
         "class": second.protection, "explicit": second.explicit, "wrapAlgorithm": algorithm_of(second.protection),
@@ -48,6 +51,7 @@ def case(protection: int, bindings: list[bytes], **fields: Any) -> dict[str, Any
             "provisionalLength": fields.get("provisional", fields.get("length", 0)),
             "modified": shown_times(fields.get("modified", (0, 0)), fields.get("stamp", 0)),
             "changed": shown_changes(fields.get("changed", (0, 0)), fields.get("written", (0, 0))),
+            "numbered": bool(flags & fmt.NUMBERED),
             "generation": fields.get("generation", 1), "firstSparseBlock": fields.get("sparse", NEVER_SPARSE),
             "header": header(file, protection, wrapped, bindings, **fields),
             "at": standing, "notAt": [elsewhere, bytes(16)] if bindings else []}
@@ -93,7 +97,7 @@ def refused(here: bytes, pending: bytes) -> list[dict[str, Any]]:
         bad("header size", one, size=1024), bad("an unknown incompatible feature", one, incompatible=1),
         bad("another volume", one, volume=fixed("another volume", 16), by="volume"),
         bad("class 0", one, protection=0, algorithm=1), bad("class 5", one, protection=5, algorithm=1),
-        bad("an unknown flag", one, flags=8),
+        bad("an unknown flag", one, flags=16),
         bad("generation above 2^63", one, generation=2**63 + 1), bad("generation 2^64 - 1", one, generation=2**64 - 1),
         bad("length above 2^62", one, length=(1 << 62) + 1),
         bad("provisional length above 2^62", one, provisional=(1 << 62) + 1),
@@ -121,6 +125,7 @@ def refused(here: bytes, pending: bytes) -> list[dict[str, Any]]:
         bad("moving without a second class", two, flags=4),
         bad("second class 5", two, second=Second(5, False, to_a), second_algorithm=1),
         bad("an unknown second flag", two, second=Second(1, False, to_a), second_flags=2),
+        bad("numbered blocks as a second flag", two, second=Second(1, False, to_a), second_flags=8),
         bad("moving as a second flag", two, second=Second(1, False, to_a), second_flags=4),
         bad("a second class without moving", two, second=Second(1, False, to_a), all_flags=0),
         bad("a second class alone without moving", two, second=Second(1, False), second_algorithm=0, all_flags=0),

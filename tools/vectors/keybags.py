@@ -114,11 +114,12 @@ def previous_keys() -> bytes:
     return aes_key_wrap(unlocked, PREVIOUS) + aes_key_wrap(locked, PREVIOUS[96:])
 
 
-def numbered_keybag() -> bytes:
-    """Of a vault whose directory records have generations; the others are of an earlier version."""
+def numbered_keybag(features: int) -> bytes:
+    """Of a vault whose directory records have generations, or whose files have numbered blocks, too, as in a new vault.
+    The others are of an earlier version."""
     parts = keybag_parts()
     return keybag([record(1, parts["settings"]), record(2, PUBLIC_B), record(3, parts["deviceSlot"]),
-                   record(16, parts["passcodeSlot"])], incompatible=2)
+                   record(16, parts["passcodeSlot"])], incompatible=features)
 
 
 def rotating_keybag() -> bytes:
@@ -150,7 +151,7 @@ def backup_marks() -> bytes:
     head = struct.pack("<8sH6x16s16s16x", b"LKMARKS1", 1, V, fixed("marks of a backup", 16))
     plain = bytes(range(12)) + struct.pack("<QIIIBB6x", 7, 3, 0x01020304, 1_750_000_000, 1, False)
     made = head + struct.pack("<Q", 1) + siv(key, [head, bytes(8)], plain)
-    assert [mark.generation for mark in fmt.parse_marks(made, V, key).values()] == [7]
+    assert [mark.generation for mark in fmt.parse_marks(made, V, key).of.values()] == [7]
     return made
 
 
@@ -207,7 +208,7 @@ def keybag_vectors() -> dict[str, Any]:
         ("zero at 10", keybag([settings, public_b, device, passcode], zero=1)),
         ("a generation above 2^62", keybag([settings, public_b, device, passcode], generation=(1 << 62) + 1)),
         ("size", keybag([settings, public_b, device, passcode], size=65_536)),
-        ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=4)),
+        ("an unknown incompatible feature", keybag([settings, public_b, device, passcode], incompatible=8)),
         ("previous keys that are missing", keybag([settings, public_b, device, passcode], incompatible=1)),
         ("previous keys without the feature", keybag([settings, public_b, device, previous, passcode])),
         ("previous keys behind a slot", keybag([settings, public_b, device, passcode, previous], incompatible=1)),
@@ -269,7 +270,7 @@ def keybag_vectors() -> dict[str, Any]:
         "securityKeyKeybag": security_key_keybag(), "fido2Secret": FIDO2_SECRET,
         "credential": fixed("credential", 80), "securityKeySalt": fixed("security key salt", 32),
         "openKeybag": open_keybag(), "rotatingKeybag": rotating_keybag(),
-        "numberedKeybag": numbered_keybag(), "previousClassKeys": PREVIOUS,
+        "numberedKeybag": numbered_keybag(2), "numberedBlocksKeybag": numbered_keybag(6), "previousClassKeys": PREVIOUS,
         "backup": backup(), "backupMarks": backup_marks(), "passphrase": PASSPHRASE,
         "keybag": good, "deviceKeyFile": device_key_file(), **seen_vectors(),
         "refusedAtParse": [{"why": why, "keybag": raw} for why, raw in at_parse],

@@ -8,7 +8,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from .sealing import (CLASSES, KEYS, PRIVATE_B, PUBLIC_B, RECOVERY_KEY, V, VOLUME_KEY, backing_name, block,
-                      directory_record, directory_target, fixed, fmt, recovery_text, siv, symlink_target, wrap, xattr)
+                      directory_record, directory_target, fixed, fmt, numbered_nonce, recovery_text, siv,
+                      symlink_target, wrap, xattr)
 
 
 def subkey_vectors() -> dict[str, Any]:
@@ -102,7 +103,11 @@ def block_vectors() -> dict[str, Any]:
         stored = block(file_key, file, index, plain)
         cases.append({"index": index, "nonce": stored[:16], "plaintext": plain, "stored": stored})
     stored = cases[1]["stored"]
+    randoms = {number: fixed(f"random bytes beside {number}", 8) for number in (0, 1, 2**62)}
     return {"volumeID": V, "fileID": file, "fileKey": file_key, "cases": cases,
+            "numbers": {"nonceKey": fmt.nonce_key(file_key, V, file), "cases": [
+                {"number": number, "random": random, "nonce": numbered_nonce(file_key, file, number, random)}
+                for number, random in randoms.items()]},
             "refused": [{"why": "at another index", "index": 0, "stored": stored},
                         {"why": "a byte short", "index": 1, "stored": stored[:-1]},
                         {"why": "all zeros", "index": 1, "stored": bytes(4128)},

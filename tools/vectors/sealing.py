@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
 
@@ -113,9 +114,16 @@ def algorithm_of(protection: int) -> int:
     return 0 if protection == 0 else 2 if protection == 2 else 1
 
 
-def block(file_key: bytes, file: bytes, index: int, plain: bytes, version: str = "") -> bytes:
+def numbered_nonce(file_key: bytes, file: bytes, number: int, random: bytes) -> bytes:
+    """The nonce of a block with a number, with 8 random bytes."""
+    encryptor = Cipher(algorithms.AES(fmt.nonce_key(file_key, V, file)), modes.ECB()).encryptor()
+    return encryptor.update(struct.pack("<Q", number) + random)
+
+
+def block(file_key: bytes, file: bytes, index: int, plain: bytes, version: str = "",
+          nonce: bytes | None = None) -> bytes:
     """A stored block. What is written over another one needs a `version`: a nonce of its own."""
-    nonce = fixed(f"nonce {file.hex()} {index}{version}", 16)
+    nonce = fixed(f"nonce {file.hex()} {index}{version}", 16) if nonce is None else nonce
     return nonce + AESGCM(file_key).encrypt(nonce, plain, V + file + struct.pack("<Q", index))
 
 

@@ -55,6 +55,8 @@ extension Explanation {
             return possibleActions(kind, facts, state) + [
                 refused("\("read the attribute \(Path(bytes: name))" as Printable)")
             ]
+        case .block(let number):
+            return possibleActions(kind, facts, state) + [refused("read its block \(number), and change a part of it")]
         case .attribute(nil):
             return possibleActions(kind, facts, state) + [refused("read and change its attributes")]
         }

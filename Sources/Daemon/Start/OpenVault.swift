@@ -114,6 +114,7 @@ struct OpenVault: Sendable {
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
             numbersDirectories: keybag.file.numbersDirectories,
+            numbersBlocks: keybag.file.numbersBlocks,
             hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes,
             keepsInodeNumbers: storeFacts.keepsInodeNumbers, pinsOpenInodes: bounded == nil)
         let (freshness, trouble) = try freshness(configuration, log)

@@ -11,6 +11,8 @@ public enum BlockGeometry {
     public static let storedSizes = Int(overhead) + 1...Int(storedBlockSize)
     /// Bytes of associated data: volume ID, file ID, block number.
     public static let associatedDataSize = 40
+    /// No file has more.
+    public static let mostBlocks = FileHeader.largestLength / blockSize
     static let headerSize = UInt64(FileHeader.byteCount)
 
     /// The block that holds the byte at `offset` of the plaintext.

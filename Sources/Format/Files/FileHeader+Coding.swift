@@ -20,6 +20,7 @@ extension FileHeader {
         guard let protectionClass = ProtectionClass(rawValue: bytes.integer(at: 56, as: UInt8.self)) else {
             throw .badField("class")
         }
+        numbersBlocks = flags.contains(.numberedBlocks)
         protection = FileProtection(
             protectionClass: protectionClass, isExplicit: flags.contains(.explicitClass),
             wrapAlgorithm: bytes.integer(at: 58, as: UInt8.self),

@@ -40,7 +40,9 @@ public struct FileHeader: Hashable, Sendable {
         /// A rename that changes the class is under way: the pending protection counts at the last binding.
         public static let moving = Flags(rawValue: 4)
 
-        static let known: Flags = [.explicitClass, .manyLinks, .moving]
+        /// The nonces of the file's blocks have numbers in them.
+        public static let numberedBlocks = Flags(rawValue: 8)
+        static let known: Flags = [.explicitClass, .manyLinks, .moving, .numberedBlocks]
     }
 
     public var features = FeatureBits.none
@@ -60,6 +62,8 @@ public struct FileHeader: Hashable, Sendable {
     /// The bindings of the names that the file may have: one for each link, and the pending one of a rename under way.
     /// If empty, any name may be its own.
     public var bindings: [NameBinding]
+    /// Whether the nonces of all its blocks have numbers in them; never changes.
+    public var numbersBlocks = false
     /// The time of modification that stat(2) shows while the backing file's own is `stamp`.
     public var modified = FileTime.zero
     /// Whole seconds since 1970: a copy whose times have lost their fractions still has it.
@@ -80,8 +84,9 @@ public struct FileHeader: Hashable, Sendable {
         bindings = [binding]
     }
 
-    /// Raises the generation by a random number up to 2^32, so that it differs from that of any duplicate.
-    public mutating func leap() { generation += UInt64.random(in: 1...1 << 32) }
+    /// Raises the generation by a random number up to 2^32, so that it differs from that of any duplicate; up to 2^44
+    /// if each block that is written raises it, too.
+    public mutating func leap() { generation += UInt64.random(in: 1...1 << (numbersBlocks ? 44 : 32)) }
 
     public var protectionClass: ProtectionClass { protection.protectionClass }
 
@@ -90,6 +95,7 @@ public struct FileHeader: Hashable, Sendable {
         if protection.isExplicit { flags.insert(.explicitClass) }
         if bindings.isEmpty { flags.insert(.manyLinks) }
         if pending != nil { flags.insert(.moving) }
+        if numbersBlocks { flags.insert(.numberedBlocks) }
         return flags
     }
 

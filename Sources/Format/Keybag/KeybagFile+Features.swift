@@ -3,11 +3,20 @@ extension KeybagFile {
     /// such a directory for damaged.
     public static let numberedDirectoriesFeature: UInt32 = 2
 
-    static let knownFeatures = rotatingFeature | numberedDirectoriesFeature
+    /// The incompatible feature of a vault in which files may have numbered blocks: a program without it would take
+    /// such a file for damaged.
+    public static let numberedBlocksFeature: UInt32 = 4
+    /// The features of a new vault.
+    public static let featuresOfNew = numberedDirectoriesFeature | numberedBlocksFeature
+
+    static let knownFeatures = rotatingFeature | featuresOfNew
 
     /// Whether a directory record gets a higher generation with each change. Not in a vault that an earlier version has
     /// made, until its keys are rotated.
     public var numbersDirectories: Bool { features.incompatible & Self.numberedDirectoriesFeature != 0 }
+
+    /// Whether a new file has numbered blocks.
+    public var numbersBlocks: Bool { features.incompatible & Self.numberedBlocksFeature != 0 }
 
     public var canWrite: Bool {
         features.incompatible & ~Self.knownFeatures == 0 && features.readOnlyCompatible == 0

@@ -42,7 +42,7 @@ public struct KeybagFile: Hashable, Sendable {
         precondition(publicKey.count == Self.publicKeyByteCount && deviceSlot.count == Self.deviceSlotByteCount)
         self.volume = volume
         generation = 1
-        features.incompatible = Self.numberedDirectoriesFeature
+        features.incompatible = Self.featuresOfNew
         self.settings = settings
         self.publicKey = publicKey
         self.deviceSlot = deviceSlot

@@ -197,8 +197,12 @@ extension File {
     func loadBlock(_ block: UInt64, index: Int, _ scratch: Scratch) throws(VaultError) -> Int {
         let stored = unsafe scratch.stored(0, count: Self.blockSize + Self.overhead)
         let available = try unsafe readStored(stored, fromBlock: block)
-        return try unsafe openStored(
+        let count = try unsafe openStored(
             stored, available: available, block: block, into: scratch.plain(index, count: Self.blockSize), scratch)
+        if count > Self.overhead, try unsafe !olderBlocks(block..<block + 1, in: stored, scratch).isEmpty {
+            try foundOlder(block)
+        }
+        return count
     }
 }
 

@@ -70,6 +70,7 @@ extension File {
         let free = durableBlocksEnd..<blocks.upperBound
         if !free.isEmpty {
             try punch(free, of: file, key)
+            notePunched(free)
         }
         guard !journaled.isEmpty else { return }
         let isNamed = try beginRecords()
@@ -93,6 +94,7 @@ extension File {
         }
         state.repair.forget(journaled)
         try journalHeader()
+        notePunched(journaled)
     }
 
     /// Makes a hole in the backing file, of blocks that no crash must find unharmed.

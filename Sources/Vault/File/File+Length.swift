@@ -122,16 +122,20 @@ extension File {
         let isNamed = plan.header == .journal ? try beginRecords() : true
         let tail = plan.journalsTail && isNamed ? try sealTail(of: length, key, scratch) : nil
         let before = state
+        let rewrittenBefore = rewritten
         state.willTruncate(to: length)
+        noteTruncated(to: BlockGeometry.blockCount(forLength: length))
         do throws(VaultError) {
             switch plan.header {
             case .backingFile: try writeStampedHeader()
             // Of a file without a name, nothing is left that a header could tell of.
-            case .journal: if isNamed { try journal(tail.map { [$0] } ?? [], of: scratch) }
+            case .journal: if isNamed { try journal(tail.map { [$0.block] } ?? [], of: scratch) }
             }
+            if let tail { noteRewritten(tail.block.number..<tail.block.number + 1, tail.drawn) }
             return tail != nil
         } catch {
             state.takeBackTruncation(before)
+            rewritten = rewrittenBefore
             throw error
         }
     }
@@ -139,21 +143,24 @@ extension File {
     /// Writes the last block of a file of `length` bytes again, from the scratch's first plain block.
     func putTail(of length: UInt64, _ key: FileKey, _ scratch: Scratch) throws(VaultError) {
         guard length % BlockGeometry.blockSize > 0 else { return }
-        let (block, range) = try sealTail(of: length, key, scratch)
-        try putBlock(unsafe scratch.stored.bytes.extracting(range), as: block)
+        let (block, drawn) = try sealTail(of: length, key, scratch)
+        try putBlock(unsafe scratch.stored.bytes.extracting(block.range), as: block.number)
+        noteRewritten(block.number..<block.number + 1, drawn)
     }
 
     /// Encrypts the last block of a file of `length` bytes, from the scratch's first plain block.
+    ///
+    /// - Returns: where it lies in the scratch, and the number in its nonce.
     private func sealTail(
         of length: UInt64, _ key: FileKey, _ scratch: Scratch
-    ) throws(VaultError) -> (number: UInt64, range: Range<Int>) {
+    ) throws(VaultError) -> (block: ScratchBlocks.Element, drawn: UInt64?) {
         let tail = Int(length % BlockGeometry.blockSize)
         let block = BlockGeometry.block(at: length)
         try prepare(scratch, key, .seal)
-        scratch.drawNonces(1)
+        let drawn = try drawNonces(1, key, scratch)
         let stored = unsafe scratch.stored(0, count: tail + Int(BlockGeometry.overhead))
         try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: tail)), as: block, into: stored, scratch)
-        return (block, 0..<stored.count)
+        return ((block, 0..<stored.count), drawn)
     }
 
     /// Writes a stored block below the durable end into the journal, any other into the backing file.

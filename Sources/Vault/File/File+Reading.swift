@@ -1,4 +1,5 @@
 import Format
+import Glibc
 import Posix
 import Writeback
 
@@ -51,6 +52,8 @@ extension File {
         let blocks = Int(min(last - first + 1, UInt64(Scratch.blocks)))
         let available = try unsafe readStored(scratch.stored(0, count: blocks * storedSize), fromBlock: first)
         let end = min(offset + UInt64(buffer.count), (first + UInt64(blocks)) * blockSize)
+        let older = try unsafe olderBlocks(
+            first..<first + UInt64(blocks), in: scratch.stored(0, count: blocks * storedSize), scratch)
         for index in 0..<blocks {
             let block = first + UInt64(index)
             let start = block * blockSize
@@ -60,15 +63,19 @@ extension File {
             let target = unsafe UnsafeMutableRawBufferPointer(
                 rebasing: buffer[Int(from - offset)..<Int(to - offset)])
             let left = available - index * storedSize
-            if from == start && target.count == Int(blockSize) {
-                _ = try unsafe openStored(source, available: left, block: block, into: target, scratch)
-            } else {
-                let whole = unsafe scratch.plain(0, count: Int(blockSize))
-                defer { scratch.wipePlain() }
-                _ = try unsafe openStored(source, available: left, block: block, into: whole, scratch)
-                unsafe target.copyMemory(
-                    from: UnsafeRawBufferPointer(rebasing: whole[Int(from - start)..<Int(to - start)]))
+            let isWhole = from == start && target.count == Int(blockSize)
+            let opened = unsafe isWhole ? target : scratch.plain(0, count: Int(blockSize))
+            defer { if !isWhole { scratch.wipePlain() } }
+            let stored = try unsafe openStored(source, available: left, block: block, into: opened, scratch)
+            if older.contains(block), stored > Int(BlockGeometry.overhead) {
+                do throws(VaultError) { try foundOlder(block) } catch {
+                    unsafe explicit_bzero(opened.baseAddress!, opened.count)
+                    throw error
+                }
             }
+            guard !isWhole else { continue }
+            unsafe target.copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: opened[Int(from - start)..<Int(to - start)]))
         }
         return Int(end - offset)
     }

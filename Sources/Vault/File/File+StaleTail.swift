@@ -200,10 +200,11 @@ extension File {
         // A damaged block is an error for its readers, not a reason to refuse the open.
         guard let count = try loadUndamaged(block, scratch), count < live + overhead else { return }
         try prepare(scratch, key, .seal)
-        scratch.drawNonces(1)
+        let number = try drawNonces(1, key, scratch)
         let stored = unsafe scratch.stored(0, count: live + overhead)
         try unsafe seal(UnsafeRawBufferPointer(scratch.plain(0, count: live)), as: block, into: stored, scratch)
         try unsafe putBlock(UnsafeRawBufferPointer(stored).bytes, as: block)
+        noteRewritten(block..<block + 1, number)
     }
 
     /// Like `loadBlock`, but nil for a block that does not verify.

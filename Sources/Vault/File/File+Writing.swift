@@ -118,9 +118,12 @@ extension File {
         if hasHead || hasTail { try prepare(scratch, key, .open) }
         if hasHead || (hasTail && first == last) {
             if saved == first && savedCount > 0 {
-                _ = try unsafe openStored(
+                let count = try unsafe openStored(
                     scratch.saved, available: savedCount, block: first,
                     into: scratch.plain(0, count: Int(blockSize)), scratch)
+                if count > overhead, try unsafe !olderBlocks(first..<first + 1, in: scratch.saved, scratch).isEmpty {
+                    try foundOlder(first)
+                }
             } else {
                 try loadBlock(first, index: 0, scratch)
             }
@@ -128,7 +131,7 @@ extension File {
         if hasTail && last != first { try loadBlock(last, index: 1, scratch) }
 
         try prepare(scratch, key, .seal)
-        scratch.drawNonces(Int(last - first) + 1)
+        let number = try drawNonces(Int(last - first) + 1, key, scratch)
         var storedCount = 0
         for block in first...last {
             let start = block * blockSize
@@ -169,6 +172,9 @@ extension File {
                 throw error
             }
         }
+        // What was not there before has no older version, and of a block that grows each older one is shorter.
+        let before = grows ? lengthBefore / blockSize : BlockGeometry.blockCount(forLength: lengthBefore)
+        noteRewritten(first..<max(first, min(last + 1, before)), number)
         return Int(end - offset)
     }
 

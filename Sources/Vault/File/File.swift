@@ -33,6 +33,13 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     var placedMark: Mark?
     /// The names under which the file was found, or which it has got, and has not lost. Guarded by `lock`.
     var markKeys: [MarkKey] = []
+    /// Bounds of the numbers of blocks that were written since a header was placed. Guarded by `lock`.
+    var rewritten = BlockBounds()
+    /// Whether this machine remembers bounds of the numbers of its blocks. Guarded by `lock`.
+    var isBounded = false
+    /// The file was older than what this machine has seen, which was told; the next header makes it the newest version.
+    /// Guarded by `lock`.
+    var isSuperseded = false
     /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
     /// exclusive one. Lock order: docs/ARCHITECTURE.md.
     let key: Mutex<FileKey?>

@@ -26,6 +26,8 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
     /// Nonces for the blocks of a pass, drawn with one call.
     private let nonces: UnsafeMutableRawBufferPointer
     package var cipher: BlockCipher
+    /// Made when it is first needed: the heap for keys is small.
+    private var nonceCipher: NonceCipher?
     private var hash: PolynomialHash?
     /// Of the runs of a pass: at most one for each block.
     private var hashes: Secret
@@ -62,13 +64,61 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
     }
 
     /// Puts a fresh nonce before each of the first `count` stored blocks.
-    func drawNonces(_ count: Int) {
+    func drawNonces(_ count: Int) { drawNonces(count) { Random.fill(&$0) } }
+
+    /// The same, with numbers in the nonces.
+    ///
+    /// - Parameters:
+    ///   - first: the first block's number; the others follow it.
+    ///   - key: the file's, for nonces.
+    func drawNonces(_ count: Int, numberedFrom first: UInt64, _ key: borrowing Secret) throws(CryptoError) {
+        try drawNonces(count) { (nonces) throws(CryptoError) in
+            Random.fill(&nonces)
+            for index in 0..<count { BlockNumber.store(first + UInt64(index), inNonce: index, of: &nonces) }
+            try apply(.seal, key, to: &nonces)
+        }
+    }
+
+    private func apply(
+        _ direction: Direction, _ key: borrowing Secret, to nonces: inout MutableRawSpan
+    ) throws(CryptoError) {
+        if nonceCipher == nil { nonceCipher = try NonceCipher() }
+        try nonceCipher!.setKey(key, for: direction)
+        defer { nonceCipher!.clear() }
+        try nonceCipher!.apply(to: &nonces)
+    }
+
+    private func drawNonces<Failure: Error>(
+        _ count: Int, _ fill: (inout MutableRawSpan) throws(Failure) -> Void
+    ) throws(Failure) {
         let size = BlockGeometry.nonceSize
         var fresh = unsafe MutableRawSpan(_unsafeBytes: nonces[..<(count * size)].rebased)
-        Random.fill(&fresh)
+        try fill(&fresh)
         for index in 0..<count {
             let source = unsafe UnsafeRawBufferPointer(nonces[index * size..<(index + 1) * size].rebased)
             unsafe stored(index, count: size).copyMemory(from: source)
+        }
+    }
+
+    /// The numbers in the nonces of stored blocks, one behind the other; nil where there are zeros, or nothing.
+    ///
+    /// - Parameter key: the file's, for nonces.
+    func numbers(
+        of count: Int, in stored: UnsafeMutableRawBufferPointer, _ key: borrowing Secret
+    ) throws(CryptoError) -> [UInt64?] {
+        let size = BlockGeometry.nonceSize
+        let count = min(count, (stored.count + Self.storedSize - size) / Self.storedSize)
+        var isThere = [Bool](repeating: false, count: count)
+        for index in 0..<count {
+            let nonce = unsafe UnsafeRawBufferPointer(
+                stored[index * Self.storedSize..<index * Self.storedSize + size].rebased)
+            isThere[index] = unsafe !nonce.bytes.isZero(0..<size)
+            unsafe nonces[index * size..<(index + 1) * size].rebased.copyMemory(from: nonce)
+        }
+        var span = unsafe MutableRawSpan(_unsafeBytes: nonces[..<(count * size)].rebased)
+        try apply(.open, key, to: &span)
+        return (0..<count).map { index in
+            isThere[index] ? BlockNumber.inNonce(index, of: span.bytes) : nil
         }
     }
 
@@ -126,6 +176,8 @@ final class ScratchPool: Sendable {
 package final class FileKey: Sendable {
     package let secret: Secret
     private let keys: KeyCount
+    /// For the numbers in nonces; derived when it is first needed. A leaf. Lock order: docs/ARCHITECTURE.md.
+    private let nonceKey = Mutex<Secret?>(nil)
 
     init(_ secret: consuming Secret, countedBy keys: KeyCount) {
         self.secret = secret
@@ -134,6 +186,19 @@ package final class FileKey: Sendable {
     }
 
     deinit { keys.count.subtract(1, ordering: .relaxed) }
+
+    /// Lends the key for the numbers in the nonces of the file's blocks. docs/FORMAT.md, "Numbered blocks".
+    func withNonceKey<Result>(
+        of file: FileIdentifier, in volume: VolumeIdentifier, _ body: (borrowing Secret) throws(CryptoError) -> Result
+    ) throws(CryptoError) -> Result {
+        try nonceKey.withLock { (key) throws(CryptoError) in
+            if key == nil {
+                key = try KeyDerivation.hkdf(
+                    secret, salt: volume.bytes, info: Array(BlockNumber.label.utf8) + file.bytes, count: 32)
+            }
+            return try body(key!)
+        }
+    }
 }
 
 /// How many file keys of a vault are in memory. Reading the number takes no lock of a file.

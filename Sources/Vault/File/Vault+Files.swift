@@ -55,7 +55,10 @@ extension Vault {
         let fresh = File(
             vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
             isNew: false, status: status)
-        if freshness != nil { fresh.markKeys = [MarkKey(header.file, at: binding)] }
+        if let freshness {
+            fresh.markKeys = [MarkKey(header.file, at: binding)]
+            fresh.isBounded = header.numbersBlocks && freshness.marks.hasBounds(of: fresh.markKeys[0])
+        }
         if flushes.headers.hold(header.generation, of: fresh.identity) {
             fresh.state.durable.didFlush(header.generation)
         }
@@ -155,9 +158,10 @@ extension Vault {
         do {
             wrap = try ring.wrap(key.secret, file: identifier, class: protectionClass)
         } catch { throw VaultError(error) }
-        let header = FileHeader(
+        var header = FileHeader(
             volume: keys.volume, file: identifier,
             protection: FileProtection(protectionClass, isExplicit: false, wrap), binding: binding)
+        header.numbersBlocks = traits.numbersBlocks
         let descriptor = try backing { () throws(Errno) in
             try create(temporary: temporary, in: folder, mode: inherited.firstMode)
         }

@@ -18,6 +18,7 @@ extension File {
         let mark = Mark(header, time: Marks.now)
         placedMark = mark
         for key in markKeys { freshness.marks.note(mark, of: key, isOwn: true) }
+        rememberRewritten()
         guard header.bindings.count > 1, linkCount == UInt64(header.bindings.count), !markKeys.isEmpty else { return }
         for binding in header.bindings { freshness.marks.raise(mark, of: MarkKey(identifier, at: binding)) }
     }
@@ -35,8 +36,12 @@ extension File {
 
     private func noteNameLocked(_ key: MarkKey) {
         guard let freshness = vault.freshness, freshness.remembers, let placedMark else { return }
-        if !markKeys.contains(key) { markKeys.append(key) }
+        if !markKeys.contains(key) {
+            if isBounded, let other = markKeys.first { freshness.marks.copyBounds(from: other, to: key) }
+            markKeys.append(key)
+        }
         freshness.marks.note(placedMark, of: key, isOwn: true)
+        isBounded = isBounded || freshness.marks.hasBounds(of: key)
     }
 
     /// The file has got one name instead of another one. Needs `lock` exclusively.
@@ -68,7 +73,7 @@ extension File {
             guard let placedMark, let known = vault.freshness?.marks[stale.key], !known.verdict(on: placedMark).isFresh
             else { return }
             state.durable.surpass(min(known.generation, Marks.highestGeneration))
-            if refusing { marks.isRefused.store(true, ordering: .relaxed) }
+            if refusing { marks.isRefused.store(true, ordering: .relaxed) } else { isSuperseded = true }
         }
     }
 

@@ -28,6 +28,8 @@ public final class FreshnessWatch: Sendable {
         /// When the first of those was seen that are newer than what was found, in seconds since 1970.
         var firstMissed = UInt32.max
         var news: [StaleObject] = []
+        /// The files of which a block was found to be older.
+        var blocks: [MarkKey: StaleObject] = [:]
         /// How many were found that are not in `news`.
         var more = 0
         var moment: Int64?
@@ -57,12 +59,21 @@ public final class FreshnessWatch: Sendable {
         state.withLock { state in
             guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return }
             if state.told.count == 1 { state.found = .now }
+            if case .block = stale.kind { state.blocks[stale.key] = stale }
             if state.news.count < Self.mostNews { state.news.append(stale) } else { state.more += 1 }
             state.firstMissed = min(state.firstMissed, stale.remembered.time)
         }
     }
 
-    func accepted(_ key: MarkKey) { state.withLock { _ = $0.told.remove(key) } }
+    func accepted(_ key: MarkKey) {
+        state.withLock { state in
+            state.told.remove(key)
+            state.blocks[key] = nil
+        }
+    }
+
+    /// The older block that was found of a file.
+    func foundBlock(_ key: MarkKey) -> StaleObject? { state.withLock { $0.blocks[key] } }
 
     /// Whether a file counts among those that were found.
     public func counts(_ key: MarkKey) -> Bool { state.withLock { $0.told.contains(key) } }

@@ -8,6 +8,8 @@ public struct StaleObject: Hashable, Sendable {
         case file, directory, symbolicLink
         /// An extended attribute; nil for all those that the store does not take.
         case attribute([UInt8]?)
+        /// A block of a file, by its number in the file.
+        case block(UInt64)
     }
 
     public enum Place: Hashable, Sendable {
@@ -34,6 +36,7 @@ public struct StaleObject: Hashable, Sendable {
         case (.file, .back): "a removed file is back"
         case (.file, .conflict): "it was changed apart from what this machine has seen"
         case (.file, _): "an older version than this machine has seen"
+        case (.block(let number), _): "an older version of its block \(number) than this machine has seen"
         case (.directory, .back): "a folder that was renamed is back"
         case (.directory, .conflict): "the folder's class was changed apart from what this machine has seen"
         case (.directory, _): "an older class of the folder than this machine has seen"

@@ -98,8 +98,10 @@ extension Vault {
         guard !isReadOnly || !isStale else { throw .system(.EROFS) }
         let file = try openFile(name, in: parent)
         try acceptAttributes(of: AttributeOwner.file(file).subject)
-        guard isStale || file.marks.isRefused.load(ordering: .relaxed) else { return }
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
+        // To find older blocks, all of the file would have to be read.
+        freshness.marks.forgetBounds(of: key)
+        guard isStale || file.marks.isRefused.load(ordering: .relaxed) else { return }
         try file.surpass(freshness.marks[key]?.generation ?? 0)
         file.noteName(key)
         freshness.accepted(key)
@@ -150,18 +152,20 @@ extension Vault {
         let binding = binding(of: name, in: parent)
         if let file = fileInMemory(inode: status.inode, at: binding) {
             return staleness(of: file, name, stored, in: parent)
+                ?? freshness?.foundBlock(MarkKey(file.identifier, at: binding))
         }
         let descriptor = try openBacking(stored, in: parent)
         let header = try readHeader(of: descriptor, foundAt: binding)
         if let file = files[FileIdentity(identifier: header.file, inode: status.inode)] {
             return staleness(of: file, name, stored, in: parent)
+                ?? freshness?.foundBlock(MarkKey(header.file, at: binding))
         }
         let latest = overlay(of: header, inode: status.inode)?.header ?? header
         return try staleness(
             of: latest,
             FoundPlace(
                 name: name, stored: stored, parent: parent, binding: binding, inode: status.inode,
-                descriptor: descriptor))
+                descriptor: descriptor)) ?? freshness?.foundBlock(MarkKey(header.file, at: binding))
     }
 
     /// The same of a file in memory.

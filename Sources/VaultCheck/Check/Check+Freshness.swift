@@ -50,9 +50,9 @@ final class RememberedFiles: Sendable {
 }
 
 extension Check {
-    /// Compares a file with what this machine remembers of it.
-    func compare(_ header: FileHeader, at binding: NameBinding, _ spot: Spot) {
-        guard let (mark, verdict) = remembered?.compare(header, at: binding) else { return }
+    /// Compares a file with what this machine remembers of it. False if it is older, or in conflict.
+    func compare(_ header: FileHeader, at binding: NameBinding, _ spot: Spot) -> Bool {
+        guard let (mark, verdict) = remembered?.compare(header, at: binding) else { return true }
         let seen = Timespec(seconds: Int64(mark.time), nanoseconds: 0).date
         let written = Timespec(seconds: header.written.seconds, nanoseconds: 0).date
         let reason: Printable =
@@ -63,6 +63,7 @@ extension Check {
             default: "this version was written \(written), and this machine saw a newer one \(seen)"
             }
         report(Finding(.note, .older, at: spot, reason: reason))
+        return false
     }
 
     /// Reports a folder, a link or an attribute that is older than what this machine has seen.

@@ -115,21 +115,27 @@ extension CheckWorker {
 
     /// Verifies blocks that lie in the scratch from `offset` on. What was read ends at `end`.
     private func verifyRead(_ blocks: Range<UInt64>, of contents: CheckedContents, from offset: Int, _ end: Int) {
+        let older =
+            (try? unsafe contents.file.olderBlocks(
+                blocks, in: scratch.stored[min(offset, scratch.stored.count)...].rebased, scratch)) ?? []
         for block in blocks {
             let start = offset + Int(block - blocks.lowerBound) * Self.storedSize
+            let stored = unsafe scratch.stored[start..<min(start + Self.storedSize, scratch.stored.count)].rebased
             do throws(VaultError) {
-                _ = try unsafe contents.file.openStored(
-                    scratch.stored[start..<min(start + Self.storedSize, scratch.stored.count)].rebased,
-                    available: end - start, block: block, into: scratch.plain(0, count: Int(BlockGeometry.blockSize)),
-                    scratch)
+                let count = try unsafe contents.file.openStored(
+                    stored, available: end - start, block: block,
+                    into: scratch.plain(0, count: Int(BlockGeometry.blockSize)), scratch)
+                guard older.contains(block), count > Int(BlockGeometry.overhead) else { continue }
+                try contents.file.foundOlder(block)
             } catch {
                 contents.lose(block..<block + 1)
             }
         }
     }
 
-    /// Reports the lost ranges of a file, if there are any.
+    /// Reports the lost ranges of a file, and a block that is older than what this machine has seen, if there are any.
     func report(_ contents: CheckedContents) {
+        check.report(contents.file.olderBlock, contents.spot)
         let lost = contents.lost
         guard !lost.isEmpty else { return }
         let why = contents.isTruncated ? "the backing file is truncated" : "blocks that do not verify"

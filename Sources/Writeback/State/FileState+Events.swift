@@ -35,6 +35,16 @@ extension FileState {
         header.generation = max(header.generation, durable.surpassed) + 1
     }
 
+    /// Draws numbers for blocks that are about to be encrypted: higher than those of all blocks and headers before. The
+    /// next header has a higher generation.
+    ///
+    /// - Returns: the first one; the others follow it.
+    package mutating func drawNumbers(_ count: Int) -> UInt64 {
+        let last = min(max(header.generation, durable.surpassed), BlockNumber.highest - UInt64(count))
+        durable.surpass(last + UInt64(count))
+        return last + 1
+    }
+
     package mutating func didAppendHeader(_ sequence: UInt64) {
         journal.didAppendHeader(sequence)
         sync.didWriteHeader(telling: length)

@@ -40,7 +40,8 @@ struct CheckedVault {
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file ? .file : .symbolicLink,
-            numbersDirectories: keybag.file.numbersDirectories)
+            numbersDirectories: keybag.file.numbersDirectories,
+            numbersBlocks: keybag.file.numbersBlocks)
         vault = Vault(
             store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             isReadOnly: !isRepaired, freshness: comparing ? try Self.seen(of: keybag, deviceKeyPath) : nil)

@@ -13,11 +13,9 @@ extension MountTests {
         enum Kind: String, CaseIterable, CustomTestStringConvertible {
             case file, header, `class`, removedFile, movedFile, replacedFile, everything, journal
             case folderRecord, movedFolder, linkTarget, attribute, removedAttribute
-            /// What is not noticed: docs/FRESHNESS.md, "What is not noticed".
-            case block
+            case block, truncatedBlock
 
             var testDescription: String { rawValue }
-            var isNoticed: Bool { self != .block }
             var verdict: String {
                 switch self {
                 case .removedFile, .movedFile, .replacedFile, .movedFolder, .linkTarget, .attribute, .removedAttribute:
@@ -31,6 +29,7 @@ extension MountTests {
                 case .folderRecord, .movedFolder: "folder"
                 case .linkTarget: "link"
                 case .attribute, .removedAttribute, .block: "blocks"
+                case .truncatedBlock: "rewritten"
                 default: "file"
                 }
             }
@@ -40,6 +39,8 @@ extension MountTests {
                 case .folderRecord, .movedFolder: ("ls folder", "touch folder/new")
                 case .linkTarget: ("readlink -v link", nil)
                 case .attribute, .removedAttribute: ("getfattr -n user.note blocks", nil)
+                case .block, .truncatedBlock:
+                    ("cat \(name)", "printf x | dd of=\(name) bs=1 seek=2 conv=notrunc status=none")
                 default: ("cat file", "echo x >> file")
                 }
             }
@@ -60,7 +61,7 @@ extension MountTests {
                 case .everything:
                     #expect(status.moment != nil && status.older > 0)
                     #expect(mount.messages.contains("looks as it did in the past"))
-                case _ where kind.isNoticed:
+                default:
                     #expect(status.older == 1 && status.moment == nil, "\(status)")
                     let older = try #require(try mount.explain(kind.name)["older"] as? [String: Any])
                     #expect(older["verdict"] as? String == kind.verdict)
@@ -69,12 +70,9 @@ extension MountTests {
                     #expect(text.contains("try: latchkey accept \(path)"), "\(text)")
                     let name = kind.name
                     #expect(mount.logs("path: /\(name)") || mount.logs("path=/\(name)"), "\(mount.messages)")
-                default:
-                    // If this fails, the documents have to say that it is noticed now.
-                    #expect(status.older == 0 && status.moment == nil && !status.hasLostJournal)
                 }
             }
-            guard kind.isNoticed, kind != .journal else { return }
+            guard kind != .journal else { return }
             try withMount(scene.vault, options: ["--freshness", "strict"]) { mount in
                 let read = try attemptShell(kind.use.read, in: mount.path)
                 #expect(read.status != 0 && read.errors.contains("Input/output error"), "\(read)")
@@ -166,6 +164,10 @@ extension MountTests {
             let found = try check()
             #expect(
                 found.count == 1 && found[0]["kind"] as? String == "older" && found[0]["path"] as? String == "/file")
+            try scene.putBack(.block, from: before)
+            let block = try check()
+            #expect(block.count == 2 && block.contains { $0["path"] as? String == "/blocks" }, "\(block)")
+            try withMount(scene.vault) { mount in try mount.latchkey("accept", mount.file("blocks")).succeeded() }
             try FileManager.default.removeItem(atPath: other)
             let missing = try check()
             #expect(missing.count == 2 && missing.contains { $0["kind"] as? String == "missing" }, "\(missing)")
@@ -281,6 +283,7 @@ final class FreshnessScene {
             """
             echo \(number) > file; ln -sfn target-\(number) link; setfattr -n user.note -v \(number) blocks
             printf %09d \(number) | dd of=blocks bs=9 seek=2 conv=notrunc status=none
+            printf %05000d \(number) > rewritten
             """, in: mount.path
         )
         if number == 2 { try mount.latchkey("class", "set", "A", mount.file("folder")).succeeded() }
@@ -344,8 +347,8 @@ final class FreshnessScene {
             try put(name)
         case .everything: try shell("rm -rf '\(vault.path)'; cp -a '\(copy)' '\(vault.path)'", in: copy)
         case .journal: try put("lk.journal")
-        case .block:
-            let name = try backing("blocks")
+        case .block, .truncatedBlock:
+            let name = try backing(kind.name)
             try shell(
                 "dd if='\(copy)/\(name)' of='\(vault.path)/\(name)' bs=1 skip=512 seek=512 count=4128 conv=notrunc status=none",
                 in: copy

@@ -1,0 +1,243 @@
+import Format
+import Freshness
+import Posix
+import TestSupport
+import Testing
+
+@testable import Vault
+
+/// Old blocks that are put back under the newest header.
+@Suite struct OlderBlocksTests {
+    private static let size: UInt64 = 4096
+    private static func bytes(_ byte: UInt8, _ blocks: UInt64) -> [UInt8] {
+        [UInt8](repeating: byte, count: Int(blocks * size))
+    }
+
+    let machine: TestMachine
+
+    /// A file of six blocks of ones.
+    init() throws {
+        machine = try TestMachine()
+        try machine.session { session in
+            let file = try session.open("file", making: true)
+            try file.write(Self.bytes(1, 6), at: 0)
+            try file.persistLength()
+        }
+    }
+
+    /// How the blocks 1 to 3 of the file become others; the file stays as long as it was.
+    enum Change: CaseIterable {
+        case inPlace, inTheJournal, aPart, aNewFile, truncated, punched, punchedInTheJournal, shrunk
+        case shrunkInTheJournal, renamed, linked
+
+        func make(_ session: TestMachine.Session) throws {
+            let file = try session.open("file")
+            let (size, two) = (OlderBlocksTests.size, OlderBlocksTests.bytes(2, 3))
+            switch self {
+            case .inPlace: try file.write(two, at: size)
+            case .inTheJournal:
+                for _ in 0..<2 {
+                    try file.write(two, at: size)
+                    try file.synchronize(dataOnly: true)
+                }
+            case .aPart: for block in 1...3 as ClosedRange<UInt64> { try file.write([2, 2], at: block * size) }
+            case .aNewFile:
+                try file.truncate(to: 0)
+                try file.write(OlderBlocksTests.bytes(2, 6), at: 0)
+            case .truncated:
+                try file.truncate(to: size)
+                try file.write(OlderBlocksTests.bytes(2, 5), at: size)
+            case .punched, .punchedInTheJournal:
+                if self == .punchedInTheJournal { try file.synchronize(dataOnly: true) }
+                try file.punch(size..<4 * size)
+                try file.write(two, at: size)
+            case .shrunk, .shrunkInTheJournal:
+                if self == .shrunkInTheJournal { try file.synchronize(dataOnly: true) }
+                try file.truncate(to: size + 10)
+                try file.write(two, at: size)
+                try file.truncate(to: 6 * size)
+            case .renamed:
+                try file.write(two, at: size)
+                try file.persistLength()
+                try session.rename("file", to: "other")
+                try session.rename("other", to: "file")
+            case .linked:
+                try file.write(two, at: size)
+                try file.persistLength()
+                try session.vault.link("file", in: session.root, file: file, to: "other", in: session.root)
+            }
+            try file.persistLength()
+        }
+    }
+
+    private static func first(ofBlock block: UInt64, in session: TestMachine.Session) throws -> UInt8? {
+        var byte: [UInt8] = [0]
+        let file = try session.open("file")
+        var elements = byte.mutableSpan
+        var span = unsafe elements.mutableBytes
+        let count = try file.read(into: &span, at: block * size)
+        return count == 1 ? byte[0] : nil
+    }
+
+    private func expect(
+        _ bytes: [UInt8], in session: TestMachine.Session, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let found = try (0..<UInt64(bytes.count)).map { try Self.first(ofBlock: $0, in: session) }
+        #expect(found == bytes, sourceLocation: sourceLocation)
+    }
+
+    @Test(arguments: Change.allCases) func areFound(change: Change) throws {
+        let before = try machine.copy()
+        try machine.session { try change.make($0) }
+        let after = try machine.copy()
+        try machine.session { session in
+            for block in 1...3 as ClosedRange<UInt64> where change != .shrunk && change != .shrunkInTheJournal {
+                let found = try Self.first(ofBlock: block, in: session)
+                #expect(found == 2)
+            }
+            #expect(session.watch.count == 0)
+        }
+        try machine.putBackBlock(2, of: "file", from: before)
+        try machine.session { session in
+            let found = try Self.first(ofBlock: 2, in: session)
+            #expect(found == 1 && session.watch.count == 1)
+            let stale = try session.vault.staleness(of: "file", in: session.root)
+            #expect(stale?.kind == .block(2) && stale?.verdict == .older)
+        }
+        try machine.session(.refuse) { session in
+            for (block, byte) in [(1, 2), (3, 2), (5, change == .aNewFile || change == .truncated ? 2 : 1)] {
+                guard change != .shrunk, change != .shrunkInTheJournal else { break }
+                let found = try Self.first(ofBlock: UInt64(block), in: session)
+                #expect(found == UInt8(byte))
+            }
+            #expect(throws: VaultError.stale("an older block than this machine has seen")) {
+                try Self.first(ofBlock: 2, in: session)
+            }
+            #expect(throws: VaultError.stale("an older block than this machine has seen")) {
+                try session.open("file").write([7], at: 2 * Self.size + 100)
+            }
+            try session.vault.accept("file", in: session.root)
+            let found = try Self.first(ofBlock: 2, in: session)
+            #expect(found == 1)
+            #expect(session.watch.count == 0)
+        }
+        try machine.session(.refuse) { session in
+            let found = try Self.first(ofBlock: 2, in: session)
+            #expect(found == 1)
+            #expect(session.watch.count == 0)
+        }
+        // The newest of all is older than what was accepted.
+        try machine.putBack("file", from: after)
+        try machine.session { session in
+            _ = try Self.first(ofBlock: 2, in: session)
+            #expect(session.watch.count == 1)
+        }
+    }
+
+    /// Two versions of one session, with no header between them.
+    @Test func ofTheSameSession() throws {
+        var between = ""
+        try machine.session { session in
+            let file = try session.open("file")
+            try file.write(Self.bytes(2, 1), at: 2 * Self.size)
+            try file.write(Self.bytes(1, 1), at: 7 * Self.size)
+            try file.write(Self.bytes(2, 1), at: 7 * Self.size)
+            between = try machine.copy()
+            for block in [2, 7] as [UInt64] { try file.write(Self.bytes(3, 1), at: block * Self.size) }
+        }
+        try machine.putBackBlock(7, of: "file", from: between)
+        try machine.session { session in
+            let found = try Self.first(ofBlock: 7, in: session)
+            #expect(found == 2 && session.watch.count == 1)
+        }
+    }
+
+    /// A block that is written whole needs nothing of what was there.
+    @Test func aWholeBlockIsReplaced() throws {
+        let before = try machine.copy()
+        try machine.session { try Change.inPlace.make($0) }
+        try machine.putBackBlock(2, of: "file", from: before)
+        for _ in 0..<2 {
+            try machine.session(.refuse) { session in
+                let file = try session.open("file")
+                try file.write(Self.bytes(3, 1), at: 2 * Self.size)
+                try file.persistLength()
+                try expect([1, 2, 3, 2, 1, 1], in: session)
+                #expect(session.watch.count == 0)
+            }
+        }
+    }
+
+    /// What was written but never confirmed by a header is not remembered: a killed daemon accuses nothing.
+    @Test(arguments: [true, false]) func aKilledDaemonAccusesNothing(isSynced: Bool) throws {
+        for round in 0..<6 as Range<UInt8> {
+            try machine.session(closing: round % 3 == 2) { session in
+                let file = try session.open("file")
+                for block in 0..<6 as Range<UInt64> where (block + UInt64(round)) % 2 == 0 {
+                    try file.write(Self.bytes(round, 1), at: block * Self.size)
+                    if isSynced { try file.synchronize(dataOnly: block == 2) }
+                }
+                try file.truncate(to: 5 * Self.size + 1)
+                try file.write(Self.bytes(round, 2), at: 5 * Self.size)
+                if round % 2 == 0 { try session.vault.flushAll() }
+                try session.watch.marks.save()
+            }
+            try machine.session(.refuse) { session in
+                for block in 0..<6 as Range<UInt64> { _ = try Self.first(ofBlock: block, in: session) }
+                #expect(session.watch.count == 0)
+            }
+        }
+    }
+
+    /// Another machine goes on with what this one has written, and back, also with what was never synced.
+    @Test func twoMachinesInTurn() throws {
+        var machines = [machine, try TestMachine(of: machine, from: try machine.copy())]
+        for round in 0..<8 as Range<UInt8> {
+            try machines[0].session(.refuse) { session in
+                let file = try session.open("file")
+                for block in 0..<6 as Range<UInt64> { _ = try Self.first(ofBlock: block, in: session) }
+                try file.write(Self.bytes(round, 2), at: UInt64(round % 5) * Self.size)
+                if round % 2 == 0 { try file.synchronize(dataOnly: true) }
+                if round == 5 { try file.truncate(to: 100) }
+                try file.write(Self.bytes(round, 6), at: 0)
+                try file.persistLength()
+                #expect(session.watch.count == 0)
+            }
+            try machines[1].putBackAll(from: try machines[0].copy())
+            machines.swapAt(0, 1)
+        }
+    }
+
+    /// In a vault of an earlier version, and for a file of then, blocks have no numbers.
+    @Test func earlierVaults() throws {
+        machine.numbersBlocks = false
+        try machine.session { session in
+            let file = try session.open("earlier", making: true)
+            try file.write(Self.bytes(1, 6), at: 0)
+            try file.persistLength()
+        }
+        machine.numbersBlocks = true
+        for round in 2...5 as ClosedRange<UInt8> {
+            try machine.session(.refuse) { session in
+                let file = try session.open("earlier")
+                #expect(!file.header.numbersBlocks)
+                let found = try file.contents(6 * Int(Self.size))
+                #expect(found.allSatisfy { $0 == round - 1 })
+                try file.write(Self.bytes(round, 6), at: 0)
+                try file.persistLength()
+                #expect(session.watch.count == 0)
+            }
+        }
+    }
+
+    /// What a file has more than before needs no memory.
+    @Test func appendsAreNotRemembered() throws {
+        try machine.session { session in
+            let file = try session.open("log", making: true)
+            for _ in 0..<300 { try unsafe file.append([UInt8](repeating: 1, count: 100).span.bytes) }
+            try file.persistLength()
+            let table = session.watch.marks.table
+            #expect(table.blocks.isEmpty && !session.watch.marks.hasBounds(of: file.markKeys[0]))
+        }
+    }
+}
