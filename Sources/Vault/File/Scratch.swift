@@ -176,8 +176,13 @@ final class ScratchPool: Sendable {
 package final class FileKey: Sendable {
     package let secret: Secret
     private let keys: KeyCount
-    /// For the numbers in nonces; derived when it is first needed. A leaf. Lock order: docs/ARCHITECTURE.md.
-    private let nonceKey = Mutex<Secret?>(nil)
+    /// For the numbers in nonces; derived when it is first needed.
+    private let nonceKey = AtomicLazyReference<NonceKey>()
+
+    private final class NonceKey: Sendable {
+        let secret: Secret
+        init(_ secret: consuming Secret) { self.secret = secret }
+    }
 
     init(_ secret: consuming Secret, countedBy keys: KeyCount) {
         self.secret = secret
@@ -191,13 +196,10 @@ package final class FileKey: Sendable {
     func withNonceKey<Result>(
         of file: FileIdentifier, in volume: VolumeIdentifier, _ body: (borrowing Secret) throws(CryptoError) -> Result
     ) throws(CryptoError) -> Result {
-        try nonceKey.withLock { (key) throws(CryptoError) in
-            if key == nil {
-                key = try KeyDerivation.hkdf(
-                    secret, salt: volume.bytes, info: Array(BlockNumber.label.utf8) + file.bytes, count: 32)
-            }
-            return try body(key!)
-        }
+        if let known = nonceKey.load() { return try body(known.secret) }
+        let derived = try KeyDerivation.hkdf(
+            secret, salt: volume.bytes, info: Array(BlockNumber.label.utf8) + file.bytes, count: 32)
+        return try body(nonceKey.storeIfNil(NonceKey(derived)).secret)
     }
 }
 
