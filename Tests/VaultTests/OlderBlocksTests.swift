@@ -168,6 +168,24 @@ import Testing
         }
     }
 
+    /// The change of a file that is older as a whole makes its blocks the newest.
+    @Test func aChangeEndsIt() throws {
+        let before = try machine.copy()
+        try machine.session { try Change.inPlace.make($0) }
+        try machine.putBack("file", from: before)
+        try machine.session { session in
+            let found = try Self.first(ofBlock: 2, in: session)
+            #expect(found == 1 && session.watch.count == 1)
+            let file = try session.open("file")
+            try file.append(unsafe [7].span.bytes)
+            try file.persistLength()
+        }
+        try machine.session(.refuse) { session in
+            try expect([1, 1, 1, 1, 1, 1, 7], in: session)
+            #expect(session.watch.count == 0)
+        }
+    }
+
     /// What was written but never confirmed by a header is not remembered: a killed daemon accuses nothing.
     @Test(arguments: [true, false]) func aKilledDaemonAccusesNothing(isSynced: Bool) throws {
         for round in 0..<6 as Range<UInt8> {
