@@ -208,6 +208,24 @@ import Testing
         }
     }
 
+    /// The same of a file that was never synced.
+    @Test func aTailOfANewFile() throws {
+        var between = ""
+        try machine.session { session in
+            let file = try session.open("new", making: true)
+            try file.write(Self.bytes(1, 3), at: 0)
+            between = try machine.copy()
+            try file.truncate(to: 2 * Self.size + 10)
+            try file.append(unsafe [2, 2, 2].span.bytes)
+            try file.persistLength()
+        }
+        try machine.putBackBlock(2, of: "new", from: between)
+        try machine.session { session in
+            let found = try session.open("new").contents(2 * Int(Self.size) + 13)
+            #expect(found.last == 1 && session.watch.count == 1)
+        }
+    }
+
     /// A block that is written whole needs nothing of what was there.
     @Test func aWholeBlockIsReplaced() throws {
         let before = try machine.copy()
