@@ -57,7 +57,8 @@ public struct BlockBounds: Hashable, Sendable {
 
     /// No block of a range has a lower number than this.
     public mutating func raise(_ blocks: Range<UInt64>, to number: UInt64) {
-        guard !blocks.isEmpty else { return }
+        guard !blocks.isEmpty, !floors.contains(where: { $0.first <= blocks.lowerBound && $0.number >= number })
+        else { return }
         let last = min((blocks.upperBound - 1) / Self.chunk, blocks.lowerBound / Self.chunk + Self.mostChunks)
         for chunk in blocks.lowerBound / Self.chunk...last {
             let start = chunk * Self.chunk

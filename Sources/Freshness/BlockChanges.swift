@@ -23,9 +23,11 @@ struct BlockChanges: Sendable {
     /// - Parameter durable: gets what the flush has made durable.
     mutating func endFlush(succeeded: Bool, _ durable: inout BlockTable) {
         flushing.forEach { key, bounds in
-            guard succeeded else { return waiting.raise(bounds, of: key) }
-            durable.raise(bounds, of: key)
-            unsaved[key, default: Unsaved()].bounds.merge(bounds)
+            guard succeeded else {
+                waiting.raise(bounds, of: key)
+                return
+            }
+            if durable.raise(bounds, of: key) { unsaved[key, default: Unsaved()].bounds.merge(bounds) }
         }
         flushing = BlockTable()
     }

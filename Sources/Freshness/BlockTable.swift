@@ -17,8 +17,10 @@ public struct BlockTable: Sendable {
 
     public subscript(key: MarkKey) -> BlockBounds? { files[key] }
 
-    /// Takes in bounds; of two of a block, the higher one counts. If there are too many, they are left out.
-    public mutating func raise(_ bounds: BlockBounds, of key: MarkKey) {
+    /// Takes in bounds; of two of a block, the higher one counts. If there are too many, they are left out, and this
+    /// returns false.
+    @discardableResult
+    public mutating func raise(_ bounds: BlockBounds, of key: MarkKey) -> Bool {
         change(key, adding: bounds.count) { $0.merge(bounds) }
     }
 
@@ -28,16 +30,18 @@ public struct BlockTable: Sendable {
             forget(record.key)
             return
         }
-        change(record.key, adding: 1) { $0.take(record.run) }
+        _ = change(record.key, adding: 1) { $0.take(record.run) }
     }
 
-    private mutating func change(_ key: MarkKey, adding runs: Int, _ body: (inout BlockBounds) -> Void) {
+    private mutating func change(_ key: MarkKey, adding runs: Int, _ body: (inout BlockBounds) -> Void) -> Bool {
+        guard count + runs <= Self.most, (files[key]?.count ?? 0) + runs <= Self.mostOfFile else { return false }
         // Taken out, so that it is changed where it is.
         var bounds = files.removeValue(forKey: key) ?? BlockBounds()
         count -= bounds.count
-        if count + bounds.count + runs <= Self.most, bounds.count + runs <= Self.mostOfFile { body(&bounds) }
+        body(&bounds)
         count += bounds.count
         if !bounds.isEmpty { files[key] = bounds }
+        return true
     }
 
     @discardableResult

@@ -126,6 +126,11 @@ public struct MarkTable: Sendable {
         return shard.slots[index].mark
     }
 
+    /// Takes in the bounds of blocks that another table has of a name.
+    mutating func takeBounds(of key: MarkKey, from other: MarkTable) {
+        if let bounds = other.blocks[key] { blocks.raise(bounds, of: key) }
+    }
+
     public mutating func set(_ mark: Mark, for key: MarkKey) {
         if mark.isGone { blocks.forget(key) }
         let number = Self.shard(key)

@@ -114,6 +114,9 @@ public final class Marks: Sendable {
             switch known.verdict(on: found) {
             case .same: return nil
             case .newer:
+                // Another machine, or a session that was killed, has written it. It need not be made of what this one
+                // remembers: of its blocks nothing is known.
+                if found.generation > known.generation { state.forgetBounds(of: key) }
                 if isNoted { state.note(found, of: key, isOwn: false) }
                 return nil
             case .older, .back, .conflict: return known
@@ -208,11 +211,7 @@ public final class Marks: Sendable {
 
     /// Forgets the bounds of a file's blocks under a name: what is in the vault now is as it should be.
     public func forgetBounds(of key: MarkKey) {
-        state.withLock { state in
-            guard !state.bounds(of: key).isEmpty else { return }
-            state.table.blocks.forget(key)
-            state.blocks.reset(key)
-        }
+        state.withLock { $0.forgetBounds(of: key) }
     }
 
     /// Forgets everything: what is in the vault now is as it should be.
@@ -234,13 +233,16 @@ public final class Marks: Sendable {
                 other.forEach { key, mark in
                     guard mark.generation <= Self.highestGeneration else { return }
                     if let known = state.table[key] {
+                        // The bounds of blocks belong to the mark.
+                        if mark.isSameVersion(as: known) { state.table.takeBounds(of: key, from: other) }
                         guard mark.isNewer(than: known) else { return }
                     } else {
                         guard state.table.count < Self.most else { return }
                     }
                     state.table.set(mark, for: key)
+                    state.table.blocks.forget(key)
+                    state.table.takeBounds(of: key, from: other)
                 }
-                state.table.blocks.merge(other.blocks)
                 return (state.table, state.waiting.merging(state.flushing) { _, older in older })
             }
             // What waits for a flush is written by a later `save`.
@@ -351,6 +353,12 @@ public final class Marks: Sendable {
 extension Marks.State {
     fileprivate func bounds(of key: MarkKey) -> [BlockBounds] {
         [table.blocks[key], blocks.flushing[key], blocks.waiting[key]].compactMap(\.self)
+    }
+
+    fileprivate mutating func forgetBounds(of key: MarkKey) {
+        guard !bounds(of: key).isEmpty else { return }
+        table.blocks.forget(key)
+        blocks.reset(key)
     }
 
     fileprivate mutating func noteValue(_ key: MarkKey, isGone: Bool) {

@@ -24,6 +24,11 @@ extension Mark {
         return .same
     }
 
+    /// Whether this mark tells of the version that another one does.
+    func isSameVersion(as other: Mark) -> Bool {
+        !isGone && !other.isGone && generation == other.generation && digest == other.digest
+    }
+
     /// Whether this mark tells of something newer than another one does of the same name.
     func isNewer(than other: Mark) -> Bool {
         if generation != other.generation { return generation > other.generation }

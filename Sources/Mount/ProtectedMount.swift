@@ -232,6 +232,8 @@ public final class ProtectedMount: Sendable {
         do { status = try file.status() } catch { throw .system(error) }
         guard status.device == session.deviceNumber else { throw .system(.ENOENT) }
         try fileSystem.accept(status)
+        // A failure is told by the thread that saves now and then.
+        try? fileSystem.vault.freshness?.marks.save()
     }
 
     /// What protects the file behind a descriptor of this mount, which may have been opened with O_PATH.

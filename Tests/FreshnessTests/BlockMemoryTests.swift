@@ -155,4 +155,43 @@ import Testing
         }
         #expect(found(try open()) == [40_002, 0, 40_003, 0])
     }
+
+    /// The bounds of another version are not those of the one that is there.
+    @Test func belongToAVersion() throws {
+        let backup = Path(folder.path("backup"))
+        do {
+            let marks = try open()
+            marks.note(mark(9), of: Self.key, isOwn: true)
+            marks.note(bounds(5..<7, 4), of: [Self.key])
+            try marks.flushAndSave()
+            try MarkBackup.write(marks.table, to: backup, volume: Self.volume, cipher: Self.cipher())
+            // Confirms more of the same version.
+            #expect(marks.meet(mark(9), at: Self.key, isNoted: true) == nil && found(marks) == [0, 4, 4, 0])
+            #expect(marks.meet(mark(12), at: Self.key, isNoted: true) == nil && found(marks) == nil)
+            try marks.flushAndSave()
+        }
+        let table = try #require(try MarkBackup.read(backup, volume: Self.volume, cipher: Self.cipher()))
+        do {
+            let marks = try open()
+            #expect(found(marks) == nil)
+            try marks.merge(table)
+            #expect(found(marks) == nil && marks[Self.key] == mark(12))
+        }
+        try FileManager.default.removeItem(atPath: path)
+        do {
+            let marks = try open()
+            marks.note(mark(9), of: Self.key, isOwn: true)
+            marks.note(bounds(4..<6, 3), of: [Self.key])
+            try marks.flushAndSave()
+            try marks.merge(table)
+            #expect(found(marks) == [3, 4, 4, 0])
+        }
+        try FileManager.default.removeItem(atPath: path)
+        let marks = try open()
+        marks.note(mark(8), of: Self.key, isOwn: true)
+        marks.note(bounds(4..<6, 3), of: [Self.key])
+        try marks.flushAndSave()
+        try marks.merge(table)
+        #expect(found(marks) == [0, 4, 4, 0] && marks[Self.key] == mark(9))
+    }
 }

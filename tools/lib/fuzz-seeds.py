@@ -78,6 +78,10 @@ def marks() -> Iterator[bytes]:
     records = [bytes.fromhex(text) for text in values(parts["records"], "record")]
     yield from (b"\0" + bytes.fromhex(text) for text in (parts["whole"], parts["damaged"][0]["marks"]))
     yield from (b"\1" + record for record in records)
+    runs = [bytes.fromhex(text) for text in values(parts["runs"], "record")]
+    yield from (b"\1" + run for run in runs)
+    yield b"\0" + bytes.fromhex(parts["wholeRuns"])
+    yield b"\7" + b"".join(runs + records + runs)
     yield b"\3" + b"".join(records)
     yield b"\5" + b"".join(records * 4)
     yield b"\1" + records[0][:33] + b"\2" + records[0][34:] + bytes([0xFF]) * 40

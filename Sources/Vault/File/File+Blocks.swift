@@ -193,13 +193,17 @@ extension File {
     /// Reads one block's plaintext into the scratch's plain block `slot`; bytes past its live ones become zeros.
     ///
     /// The stored bytes, as many as it returns, are then in the scratch's first stored block.
+    ///
+    /// - Parameter comparing: a program wants to keep a part of it, so it is compared with what this machine remembers.
     @discardableResult
-    func loadBlock(_ block: UInt64, index: Int, _ scratch: Scratch) throws(VaultError) -> Int {
+    func loadBlock(
+        _ block: UInt64, index: Int, _ scratch: Scratch, comparing: Bool = false
+    ) throws(VaultError) -> Int {
         let stored = unsafe scratch.stored(0, count: Self.blockSize + Self.overhead)
         let available = try unsafe readStored(stored, fromBlock: block)
         let count = try unsafe openStored(
             stored, available: available, block: block, into: scratch.plain(index, count: Self.blockSize), scratch)
-        if count > Self.overhead, try unsafe !olderBlocks(block..<block + 1, in: stored, scratch).isEmpty {
+        if comparing, count > Self.overhead, try unsafe !olderBlocks(block..<block + 1, in: stored, scratch).isEmpty {
             try foundOlder(block)
         }
         return count

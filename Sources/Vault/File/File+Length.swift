@@ -97,14 +97,17 @@ extension File {
         // Read first: if the block is damaged, nothing has changed yet.
         if hasTail {
             try prepare(scratch, key, .open)
-            try loadBlock(BlockGeometry.block(at: length), index: 0, scratch)
+            try loadBlock(BlockGeometry.block(at: length), index: 0, scratch, comparing: true)
         }
         noteChange()
+        // Before the header, which has a higher generation then.
+        let number = state.header.numbersBlocks ? state.drawNumbers(1) : nil
         let hasTailWritten = try lowerHeader(to: length, key, scratch)
         // After the header: the old block is a valid one of the new length too, with more bytes behind it.
         do throws(VaultError) {
             if hasTail && !hasTailWritten { try putTail(of: length, key, scratch) }
             try truncateBackingFile(isConfirmed: false)
+            noteTruncated(to: BlockGeometry.blockCount(forLength: length), number)
         } catch {
             // The truncation has succeeded. The next write truncates the backing file.
             state.repair.mayHaveTail()
@@ -122,9 +125,7 @@ extension File {
         let isNamed = plan.header == .journal ? try beginRecords() : true
         let tail = plan.journalsTail && isNamed ? try sealTail(of: length, key, scratch) : nil
         let before = state
-        let rewrittenBefore = rewritten
         state.willTruncate(to: length)
-        noteTruncated(to: BlockGeometry.blockCount(forLength: length))
         do throws(VaultError) {
             switch plan.header {
             case .backingFile: try writeStampedHeader()
@@ -135,7 +136,6 @@ extension File {
             return tail != nil
         } catch {
             state.takeBackTruncation(before)
-            rewritten = rewrittenBefore
             throw error
         }
     }

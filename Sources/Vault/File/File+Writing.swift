@@ -125,10 +125,10 @@ extension File {
                     try foundOlder(first)
                 }
             } else {
-                try loadBlock(first, index: 0, scratch)
+                try loadBlock(first, index: 0, scratch, comparing: true)
             }
         }
-        if hasTail && last != first { try loadBlock(last, index: 1, scratch) }
+        if hasTail && last != first { try loadBlock(last, index: 1, scratch, comparing: true) }
 
         try prepare(scratch, key, .seal)
         let number = try drawNonces(Int(last - first) + 1, key, scratch)

@@ -35,6 +35,10 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     var markKeys: [MarkKey] = []
     /// Bounds of the numbers of blocks that were written since a header was placed. Guarded by `lock`.
     var rewritten = BlockBounds()
+    /// The highest number in those. Guarded by `lock`.
+    var newestRewritten: UInt64 = 0
+    /// A crash may have lost which numbers blocks have got since the header was written. Guarded by `lock`.
+    var mayHaveLostNumbers = false
     /// Whether this machine remembers bounds of the numbers of its blocks. Guarded by `lock`.
     var isBounded = false
     /// The file was older than what this machine has seen, which was told; the next header makes it the newest version.

@@ -69,12 +69,14 @@ package final class Scratch: @unchecked Sendable {  // unchecked: the pool hands
     /// The same, with numbers in the nonces.
     ///
     /// - Parameters:
-    ///   - first: the first block's number; the others follow it.
+    ///   - first: the first block's number; the others follow it, up to the highest one.
     ///   - key: the file's, for nonces.
     func drawNonces(_ count: Int, numberedFrom first: UInt64, _ key: borrowing Secret) throws(CryptoError) {
         try drawNonces(count) { (nonces) throws(CryptoError) in
             Random.fill(&nonces)
-            for index in 0..<count { BlockNumber.store(first + UInt64(index), inNonce: index, of: &nonces) }
+            for index in 0..<count {
+                BlockNumber.store(min(first + UInt64(index), BlockNumber.highest), inNonce: index, of: &nonces)
+            }
             try apply(.seal, key, to: &nonces)
         }
     }

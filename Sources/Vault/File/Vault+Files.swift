@@ -57,6 +57,7 @@ extension Vault {
             isNew: false, status: status)
         if let freshness {
             fresh.markKeys = [MarkKey(header.file, at: binding)]
+            fresh.mayHaveLostNumbers = header.numbersBlocks && status.isWithin(left.windows.withLock { $0 })
             fresh.isBounded = header.numbersBlocks && freshness.marks.hasBounds(of: fresh.markKeys[0])
         }
         if flushes.headers.hold(header.generation, of: fresh.identity) {

@@ -16,6 +16,14 @@ extension File {
             scratch.drawNonces(count)
             return nil
         }
+        if mayHaveLostNumbers {
+            mayHaveLostNumbers = false
+            state.skipNumbers()
+            // What was written behind the end that the header told was lost.
+            newestRewritten = state.drawNumbers(1)
+            rewritten.raise(
+                from: BlockGeometry.blockCount(forLength: state.header.provisionalLength), to: newestRewritten)
+        }
         let first = state.drawNumbers(count)
         try authentic("") { () throws(CryptoError) in
             try key.withNonceKey(of: identifier, in: vault.keys.volume) { (key) throws(CryptoError) in
@@ -29,9 +37,12 @@ extension File {
     ///
     /// - Parameter number: the lowest one that they have; nil if none.
     func noteRewritten(_ blocks: Range<UInt64>, _ number: UInt64?) {
-        // A file of which nothing is remembered gets no header, or has no name.
-        guard let number, vault.freshness != nil, rewritten.count < BlockTable.mostOfFile else { return }
+        // At the highest number, an older block has no lower one. A file without a name is not remembered yet.
+        guard let number, number < BlockNumber.highest, vault.freshness != nil,
+            rewritten.count < (markKeys.isEmpty ? 4096 : BlockTable.mostOfFile)
+        else { return }
         rewritten.raise(blocks, to: number)
+        newestRewritten = number
     }
 
     /// Blocks have become a hole: what will be in their place is newer than all that was. Needs `lock` exclusively.
@@ -40,24 +51,47 @@ extension File {
         noteRewritten(blocks, state.drawNumbers(1))
     }
 
-    /// The header that is written next ends the file before a block: what will be behind it is newer than all that was.
-    /// Needs `lock` exclusively.
-    func noteTruncated(to block: UInt64) {
-        guard state.header.numbersBlocks, vault.freshness != nil else { return }
-        rewritten.raise(from: block, to: state.drawNumbers(1))
+    /// The backing file was truncated before a block: what will be behind it is newer than all that was. Needs `lock`
+    /// exclusively.
+    ///
+    /// - Parameter number: drawn before the header that tells of the truncation; nil if blocks have none.
+    func noteTruncated(to block: UInt64, _ number: UInt64?) {
+        guard let number, number < BlockNumber.highest, let freshness = vault.freshness else { return }
+        var floor = BlockBounds()
+        floor.raise(from: block, to: number)
+        guard state.durable.placed.generation > number, !markKeys.isEmpty else {
+            rewritten.merge(floor)
+            newestRewritten = max(newestRewritten, number)
+            return
+        }
+        freshness.marks.note(floor, of: markKeys)
+        isBounded = true
     }
 
-    /// A header was written to the backing file: what is in place by then is remembered. Needs `lock` exclusively.
+    /// A header was written to the backing file, or the file has got a name: what is in place, and older than the
+    /// header, is remembered. Needs `lock` exclusively.
     func rememberRewritten() {
-        guard let freshness = vault.freshness, !markKeys.isEmpty else { return }
+        guard let freshness = vault.freshness, !markKeys.isEmpty, let placedMark else { return }
         if isSuperseded {
             isSuperseded = false
             for key in markKeys { freshness.marks.forgetBounds(of: key) }
         }
-        guard !rewritten.isEmpty else { return }
+        guard !rewritten.isEmpty, newestRewritten < placedMark.generation else { return }
         freshness.marks.note(rewritten, of: markKeys)
         rewritten = BlockBounds()
         isBounded = true
+    }
+
+    /// What the file is now is as it should be. Needs no lock.
+    func forgetBounds() {
+        guard let freshness = vault.freshness else { return }
+        lock.withExclusive {
+            for key in markKeys + state.header.bindings.map({ MarkKey(identifier, at: $0) }) {
+                freshness.marks.forgetBounds(of: key)
+                freshness.accepted(key)
+            }
+            isBounded = false
+        }
     }
 
     /// The file was found under a name, and its blocks are compared with what is remembered of it there.
@@ -99,14 +133,14 @@ extension File {
 
     /// A block is older than what this machine has seen. Throws `stale` if it is refused. Needs `lock`.
     package func foundOlder(_ block: UInt64) throws(VaultError) {
-        guard let freshness = vault.freshness else { return }
-        for key in markKeys {
-            guard let known = freshness.marks[key] else { continue }
-            freshness.tell(
-                StaleObject(
-                    kind: .block(block), verdict: .older, remembered: known,
-                    written: state.header.written.seconds, place: .inode(identity.inode), key: key))
-        }
+        // Of a file that is older as a whole, this was told already.
+        guard let freshness = vault.freshness, !isSuperseded, let key = markKeys.first,
+            let known = freshness.marks[key]
+        else { return }
+        freshness.tell(
+            StaleObject(
+                kind: .block(block), verdict: .older, remembered: known,
+                written: state.header.written.seconds, place: .inode(identity.inode), key: key))
         guard freshness.answer == .refuse else { return }
         throw .stale("an older block than this machine has seen")
     }

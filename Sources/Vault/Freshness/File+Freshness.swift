@@ -36,12 +36,18 @@ extension File {
 
     private func noteNameLocked(_ key: MarkKey) {
         guard let freshness = vault.freshness, freshness.remembers, let placedMark else { return }
-        if !markKeys.contains(key) {
-            if isBounded, let other = markKeys.first { freshness.marks.copyBounds(from: other, to: key) }
+        let isNew = !markKeys.contains(key)
+        if isNew {
+            // What was seen there is not what this version was made of.
+            if freshness.marks[key].map({ $0.generation < placedMark.generation }) ?? false {
+                freshness.marks.forgetBounds(of: key)
+            }
             markKeys.append(key)
         }
         freshness.marks.note(placedMark, of: key, isOwn: true)
+        if isNew, isBounded, markKeys[0] != key { freshness.marks.copyBounds(from: markKeys[0], to: key) }
         isBounded = isBounded || freshness.marks.hasBounds(of: key)
+        rememberRewritten()
     }
 
     /// The file has got one name instead of another one. Needs `lock` exclusively.

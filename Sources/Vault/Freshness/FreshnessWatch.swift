@@ -57,9 +57,16 @@ public final class FreshnessWatch: Sendable {
     /// Notes that a file was found; each is told once.
     func tell(_ stale: StaleObject) {
         state.withLock { state in
-            guard state.told.count < Self.mostTold, state.told.insert(stale.key).inserted else { return }
-            if state.told.count == 1 { state.found = .now }
-            if case .block = stale.kind { state.blocks[stale.key] = stale }
+            let isKnown = state.told.contains(stale.key)
+            if case .block = stale.kind {
+                guard state.blocks[stale.key] == nil, state.blocks.count < Self.mostTold else { return }
+                state.blocks[stale.key] = stale
+            } else {
+                guard !isKnown else { return }
+            }
+            guard isKnown || state.told.count < Self.mostTold else { return }
+            state.told.insert(stale.key)
+            if !isKnown, state.told.count == 1 { state.found = .now }
             if state.news.count < Self.mostNews { state.news.append(stale) } else { state.more += 1 }
             state.firstMissed = min(state.firstMissed, stale.remembered.time)
         }

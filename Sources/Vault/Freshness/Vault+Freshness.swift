@@ -100,7 +100,7 @@ extension Vault {
         try acceptAttributes(of: AttributeOwner.file(file).subject)
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
         // To find older blocks, all of the file would have to be read.
-        freshness.marks.forgetBounds(of: key)
+        file.forgetBounds()
         guard isStale || file.marks.isRefused.load(ordering: .relaxed) else { return }
         try file.surpass(freshness.marks[key]?.generation ?? 0)
         file.noteName(key)

@@ -110,7 +110,7 @@ extension Vault {
 
 extension FileStatus {
     /// Whether the last change lies in a session that ended in a crash.
-    fileprivate func isWithin(_ windows: [JournalHead.Window]) -> Bool {
+    func isWithin(_ windows: [JournalHead.Window]) -> Bool {
         let seconds = UInt64(max(0, changed.seconds))
         return windows.contains { seconds >= $0.from && seconds <= $0.to }
     }

@@ -16,15 +16,14 @@ final class RememberedFiles: Sendable {
 
     init(_ table: MarkTable) { state = Mutex(State(left: table)) }
 
-    /// The file with this header was found under a name. Returns what is remembered if that tells of something newer.
+    /// The file with this header was found under a name. Returns what is remembered; nil if nothing is.
     func compare(_ header: FileHeader, at binding: NameBinding) -> (mark: Mark, verdict: Verdict)? {
         let key = MarkKey(header.file, at: binding)
         return state.withLock { state in
             guard let mark = state.left[key] else { return nil }
             state.left.remove(key)
             let verdict = mark.verdict(on: Mark(header, time: mark.time))
-            guard !verdict.isFresh else { return nil }
-            state.older += 1
+            if !verdict.isFresh { state.older += 1 }
             return (mark, verdict)
         }
     }
@@ -50,9 +49,10 @@ final class RememberedFiles: Sendable {
 }
 
 extension Check {
-    /// Compares a file with what this machine remembers of it. False if it is older, or in conflict.
+    /// Compares a file with what this machine remembers of it. True if it is the version that was seen.
     func compare(_ header: FileHeader, at binding: NameBinding, _ spot: Spot) -> Bool {
-        guard let (mark, verdict) = remembered?.compare(header, at: binding) else { return true }
+        guard let (mark, verdict) = remembered?.compare(header, at: binding) else { return false }
+        guard !verdict.isFresh else { return mark.generation == header.generation }
         let seen = Timespec(seconds: Int64(mark.time), nanoseconds: 0).date
         let written = Timespec(seconds: header.written.seconds, nanoseconds: 0).date
         let reason: Printable =

@@ -36,15 +36,15 @@ extension CheckWorker {
                 return damage(.binding, "the file here belongs to another name or folder", at: spot)
             }
             check.sight(header.file)
-            let isFresh = check.compare(overlay?.header ?? header, at: binding, spot)
+            let isSeen = check.compare(overlay?.header ?? header, at: binding, spot)
             checkAttributes(of: AttributeSubject(descriptor: descriptor, identifier: header.file.bytes), spot)
 
             let file = File(
                 vault: vault, descriptor: descriptor, isWritable: false, header: header.resolved(at: binding),
                 isNew: false, status: status)
             if let overlay { file.show(overlay, at: binding, status) }
-            // The blocks of an older file are as old.
-            if isFresh { file.compareBlocks(at: binding) }
+            // Nothing is known of the blocks of another version.
+            if isSeen { file.compareBlocks(at: binding) }
             let contents = CheckedContents(file, size: size, isInJournal: overlay != nil, at: spot)
             contents.loseMissing()
             if check.readsContents {

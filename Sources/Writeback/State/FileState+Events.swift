@@ -35,14 +35,21 @@ extension FileState {
         header.generation = max(header.generation, durable.surpassed) + 1
     }
 
-    /// Draws numbers for blocks that are about to be encrypted: higher than those of all blocks and headers before. The
-    /// next header has a higher generation.
+    /// Draws numbers for blocks that are about to be encrypted: higher than those of all blocks and headers before, as
+    /// long as they are below the highest one. The next header has a higher generation.
     ///
-    /// - Returns: the first one; the others follow it.
+    /// - Returns: the first one; the others follow it, up to the highest one.
     package mutating func drawNumbers(_ count: Int) -> UInt64 {
-        let last = min(max(header.generation, durable.surpassed), BlockNumber.highest - UInt64(count))
-        durable.surpass(last + UInt64(count))
-        return last + 1
+        let last = min(max(header.generation, durable.surpassed), BlockNumber.highest)
+        durable.surpass(min(last + UInt64(count), BlockNumber.highest))
+        return min(last + 1, BlockNumber.highest)
+    }
+
+    /// Leaves out more numbers than blocks can have got since the header on disk: a crash has lost which ones were
+    /// given.
+    package mutating func skipNumbers() {
+        guard header.generation < 1 << 60 else { return }
+        durable.surpass(header.generation + 1 << 32)
     }
 
     package mutating func didAppendHeader(_ sequence: UInt64) {

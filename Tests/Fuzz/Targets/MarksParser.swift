@@ -35,12 +35,20 @@ final class MarksParser: FuzzedParser {
         let key = MarkKey(FileIdentifier([UInt8](repeating: 9, count: 16)), at: .zero)
         let mark = Mark(generation: 5, blocks: 2, digest: 3, time: 4, protectionClass: .none)
         first.note(mark, of: key, isOwn: true)
+        var bounds = BlockBounds()
+        bounds.raise(3..<5, to: 4)
+        first.note(bounds, of: [key])
         if let flush = first.beginFlush() { first.endFlush(flush, succeeded: true) }
         try demandSuccess(of: "saving") { () throws(Errno) in try first.save() }
         let (before, count) = (first[key], first.size.count)
+        let blocks = first.bounds(of: 0..<2000, under: [key])
+        let runs = first.table.blocks.count
         _ = consume first
         let again = try open()
         try demand(again.size.count == count && again[key] == before, "another memory after it was saved")
+        try demand(
+            again.bounds(of: 0..<2000, under: [key]) == blocks && again.table.blocks.isEmpty == (runs == 0),
+            "other bounds of blocks after they were saved")
         var verdicts = 0
         again.table.forEach { _, mark in if !mark.verdict(on: mark).isFresh { verdicts += 1 } }
         let gone = again.table.goneCount
