@@ -1,4 +1,5 @@
 import Format
+import Foundation
 import Freshness
 import Posix
 import TestSupport
@@ -441,7 +442,10 @@ import Testing
             for count in [1, 2, 1, 4, 2, 1] as [UInt64] {
                 try file.write(Self.bytes(UInt8(count), count), at: 2 * Self.size)
                 try file.persistLength()
+                let found = try file.contents(6 * Int(Self.size))
+                #expect(found[2 * Int(Self.size)] == UInt8(count))
             }
+            #expect(session.watch.count == 0)
         }
         for _ in 0..<2 {
             try machine.session(.refuse) { session in
@@ -454,23 +458,23 @@ import Testing
         }
     }
 
-    /// A file that has got its name only after it was overwritten.
+    /// A file that has got its name only after it was overwritten, and no header since.
     @Test func aFileWithoutAName() throws {
-        var between = ""
+        var nameless = ""
         try machine.session { session in
             let file = try session.vault.createNamelessFile(
                 in: session.root, session.me, .completeUntilFirstUserAuthentication)
             try file.write(Self.bytes(1, 3), at: 0)
+            let between = try machine.copy()
+            nameless = "\(between)/lk.nameless"
             try file.write(Self.bytes(2, 3), at: 0)
             try session.vault.giveName("new", in: session.root, to: file)
-            between = try machine.copy()
-            try file.write(Self.bytes(3, 1), at: Self.size)
-            try file.persistLength()
         }
-        try machine.putBackBlock(1, of: "new", from: between)
+        let old = try #require(try FileManager.default.contentsOfDirectory(atPath: nameless).first)
+        try machine.putBackBlock(1, of: "new", fromFile: "\(nameless)/\(old)")
         try machine.session { session in
             let found = try session.open("new").contents(2 * Int(Self.size))
-            #expect(found.last == 2 && session.watch.count == 1)
+            #expect(found.last == 1 && session.watch.count == 1)
         }
     }
 }

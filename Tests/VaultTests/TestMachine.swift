@@ -206,9 +206,13 @@ final class TestMachine {
 
     /// Puts one block of a file back as it was in a copy, as long as it was then.
     func putBackBlock(_ block: UInt64, of name: String, from copy: String) throws {
-        let stored = try self.stored(name)
-        let old = try FileHandle(forReadingFrom: URL(filePath: "\(copy)/\(stored)"))
-        let new = try FileHandle(forUpdating: URL(filePath: "\(vaultPath)/\(stored)"))
+        try putBackBlock(block, of: name, fromFile: "\(copy)/\(stored(name))")
+    }
+
+    /// - Parameter old: a copy of the backing file, perhaps under another name.
+    func putBackBlock(_ block: UInt64, of name: String, fromFile old: String) throws {
+        let old = try FileHandle(forReadingFrom: URL(filePath: old))
+        let new = try FileHandle(forUpdating: URL(filePath: "\(vaultPath)/\(stored(name))"))
         let offset = BlockGeometry.backingOffset(ofBlock: block)
         for file in [old, new] { try file.seek(toOffset: offset) }
         let bytes = try old.read(upToCount: Int(BlockGeometry.storedBlockSize)) ?? Data()

@@ -84,8 +84,8 @@ public struct FileHeader: Hashable, Sendable {
         bindings = [binding]
     }
 
-    /// Raises the generation by a random number up to 2^32, so that it differs from that of any duplicate. If each block
-    /// that is written raises it too, by a number up to 2^40, as long as there is room for a million of them.
+    /// Raises the generation by a random number up to 2^32, so that it differs from that of any duplicate. If each
+    /// block that is written raises it too, by a number up to 2^40, as long as there is room for a million of them.
     public mutating func leap() {
         generation += UInt64.random(in: 1...1 << (numbersBlocks && generation < 1 << 60 ? 40 : 32))
     }
