@@ -32,18 +32,15 @@ struct BlockChanges: Sendable {
         flushing = BlockTable()
     }
 
-    /// The file's name is gone, and the record of that is all that the file of marks needs.
-    mutating func drop(_ key: MarkKey) {
-        waiting.forget(key)
-        flushing.forget(key)
-        unsaved[key] = nil
-    }
-
     /// Nothing that was remembered of the blocks counts.
     mutating func reset(_ key: MarkKey) {
-        drop(key)
+        waiting.forget(key)
+        flushing.forget(key)
         unsaved[key] = Unsaved(isReset: true)
     }
+
+    /// Whether the file does not say yet what is remembered of the blocks.
+    func isUnsaved(_ key: MarkKey) -> Bool { unsaved[key] != nil }
 
     mutating func takeUnsaved() -> [MarkKey: Unsaved] {
         defer { unsaved = [:] }

@@ -356,7 +356,7 @@ extension Marks.State {
     }
 
     fileprivate mutating func forgetBounds(of key: MarkKey) {
-        guard !bounds(of: key).isEmpty else { return }
+        guard !bounds(of: key).isEmpty || blocks.isUnsaved(key) else { return }
         table.blocks.forget(key)
         blocks.reset(key)
     }
@@ -382,8 +382,9 @@ extension Marks.State {
         // If no flush succeeds any more, nothing of this would ever be written down.
         guard waiting.count < (isOwn ? 4 : 1) * Marks.mostWaiting else { return }
         if waiting[key] == nil { waiting[key] = .some(known) }
+        // The record that it is gone may never be written, if the name comes back before.
+        if mark.isGone { forgetBounds(of: key) }
         table.set(mark, for: key)
-        if mark.isGone { blocks.drop(key) }
     }
 
     fileprivate mutating func forget(_ keys: [MarkKey]) {

@@ -477,4 +477,82 @@ import Testing
             #expect(found.last == 1 && session.watch.count == 1)
         }
     }
+
+    /// A restored file whose name goes away and comes back, before and after it is written to.
+    @Test(arguments: [true, false], [true, false]) func aNameThatComesBack(isWritten: Bool, isFirst: Bool) throws {
+        let before = try machine.copy()
+        try machine.session { try Change.inPlace.make($0) }
+        try machine.putBack("file", from: before)
+        try machine.session { session in
+            func write() throws {
+                let file = try session.open(isFirst ? "file" : "other")
+                try file.write(Self.bytes(5, 1), at: 5 * Self.size)
+                try file.persistLength()
+            }
+            if isWritten, isFirst { try write() }
+            try session.rename("file", to: "other")
+            if isWritten, !isFirst { try write() }
+            try session.rename("other", to: "file")
+        }
+        try machine.session(.refuse) { session in
+            try expect([1, 1, 1, 1, 1, isWritten ? 5 : 1], in: session)
+            #expect(session.watch.count == 0)
+        }
+    }
+
+    /// What is known of a file's blocks is known under each of its names.
+    @Test func aBlockThatIsReadByTheOtherName() throws {
+        try machine.makeFile("a", linkedTo: ["b"])
+        try machine.session { session in
+            let file = try session.open("a")
+            try file.write(Self.bytes(1, 3), at: 0)
+            try file.persistLength()
+        }
+        let before = try machine.copy()
+        try machine.session { session in
+            _ = try session.open("a")
+            let file = try session.open("b")
+            try file.write(Self.bytes(2, 3), at: 0)
+            try file.persistLength()
+        }
+        let after = try machine.copy()
+        for name in ["a", "b"] as [Name] {
+            try machine.putBackBlock(1, of: "a", from: before)
+            try machine.session(.refuse) { session in
+                #expect(throws: VaultError.self) { try session.open(name).contents(2 * Int(Self.size)) }
+            }
+            try machine.putBackBlock(1, of: "a", from: after)
+        }
+        // Restored, and changed by one of them: all of it is the newest then.
+        try machine.putBack("a", from: before)
+        try machine.session { session in
+            let file = try session.open("a")
+            try file.write(Self.bytes(3, 1), at: 0)
+            try file.persistLength()
+        }
+        for name in ["b", "a"] as [Name] {
+            try machine.session(.refuse) { session in
+                let found = try session.open(name).contents(3 * Int(Self.size))
+                #expect(found.first == 3 && found.last == 1 && session.watch.count == 0)
+            }
+        }
+    }
+
+    /// An answer for a file in which nothing is older leaves what is known of it.
+    @Test func nothingIsOlder() throws {
+        let before = try machine.copy()
+        try machine.session { try Change.inPlace.make($0) }
+        try machine.session { try $0.vault.accept("file", in: $0.root) }
+        try machine.putBackBlock(2, of: "file", from: before)
+        try machine.session { session in
+            _ = try Self.first(ofBlock: 2, in: session)
+            #expect(session.watch.count == 1)
+        }
+        // Without a look at it before.
+        try machine.session { try $0.vault.accept("file", in: $0.root) }
+        try machine.session(.refuse) { session in
+            try expect([1, 2, 1, 2, 1, 1], in: session)
+            #expect(session.watch.count == 0)
+        }
+    }
 }

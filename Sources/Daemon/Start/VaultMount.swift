@@ -250,8 +250,10 @@ extension MountEvent {
                 "path": .stringConvertible(path),
                 "seen": "\(Timespec(seconds: Int64(stale.remembered.time), nanoseconds: 0).date)",
             ]
-            if case .entry(_, let stored, _) = stale.place {
-                metadata["stored"] = .stringConvertible("\(stored)" as Printable)
+            switch stale.place {
+            case .entry(_, let stored, _): metadata["stored"] = .stringConvertible("\(stored)" as Printable)
+            // find(1) with -inum tells which backing file that is.
+            case .inode(let number): metadata["inode"] = "\(number)"
             }
             if let written = stale.written {
                 metadata["written"] = "\(Timespec(seconds: written, nanoseconds: 0).date)"

@@ -33,6 +33,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     var placedMark: Mark?
     /// The names under which the file was found, or which it has got, and has not lost. Guarded by `lock`.
     var markKeys: [MarkKey] = []
+    /// Other names that it has, and that no copy has: the header tells the same of all. Guarded by `lock`.
+    var otherKeys: [MarkKey] = []
     /// Bounds of the numbers of blocks that were written since a header was placed. Guarded by `lock`.
     var rewritten = BlockBounds()
     /// The highest number in those. Guarded by `lock`.

@@ -64,7 +64,7 @@ extension File {
             newestRewritten = max(newestRewritten, number)
             return
         }
-        freshness.marks.note(floor, of: markKeys)
+        freshness.marks.note(floor, of: markKeys + otherKeys)
         isBounded = true
     }
 
@@ -74,24 +74,52 @@ extension File {
         guard let freshness = vault.freshness, !markKeys.isEmpty, let placedMark else { return }
         if isSuperseded {
             isSuperseded = false
-            for key in markKeys { freshness.marks.forgetBounds(of: key) }
+            forgetBoundsLocked()
         }
         guard !rewritten.isEmpty, newestRewritten < placedMark.generation else { return }
-        freshness.marks.note(rewritten, of: markKeys)
+        freshness.marks.note(rewritten, of: markKeys + otherKeys)
         rewritten = BlockBounds()
         isBounded = true
     }
 
     /// What the file is now is as it should be. Needs no lock.
     func forgetBounds() {
-        guard let freshness = vault.freshness else { return }
         lock.withExclusive {
-            for key in markKeys + state.header.bindings.map({ MarkKey(identifier, at: $0) }) {
-                freshness.marks.forgetBounds(of: key)
-                freshness.accepted(key)
-            }
-            isBounded = false
+            forgetBoundsLocked()
+            for key in allKeys { vault.freshness?.accepted(key) }
         }
+    }
+
+    private func forgetBoundsLocked() {
+        for key in allKeys { vault.freshness?.marks.forgetBounds(of: key) }
+        isBounded = false
+    }
+
+    private var allKeys: [MarkKey] { markKeys + state.header.bindings.map { MarkKey(identifier, at: $0) } }
+
+    /// Whether the nonce of any block says that it is older than this machine has seen; nil if that cannot be told,
+    /// because the key is not in memory or the file cannot be read.
+    func hasOlderBlock() -> Bool? {
+        lock.withShared { () -> Bool? in
+            guard isBounded else { return false }
+            return try? vault.memory.scratches.withIdleScratch { (scratch) throws(VaultError) in
+                let end = BlockGeometry.blockCount(forLength: state.length)
+                var first: UInt64 = 0
+                while first < end {
+                    let pass = first..<min(first + UInt64(Scratch.blocks), end)
+                    first = pass.upperBound
+                    guard hasBounds(in: pass) else { continue }
+                    let stored = unsafe scratch.stored(0, count: pass.count * Int(BlockGeometry.storedBlockSize))
+                    _ = try unsafe readStored(stored, fromBlock: pass.lowerBound)
+                    if try unsafe !olderBlocks(pass, in: stored, scratch).isEmpty { return true }
+                }
+                return false
+            }
+        }
+    }
+
+    private func hasBounds(in blocks: Range<UInt64>) -> Bool {
+        vault.freshness?.marks.bounds(of: blocks, under: markKeys)?.contains { $0 > 0 } ?? false
     }
 
     /// The file was found under a name, and its blocks are compared with what is remembered of it there.

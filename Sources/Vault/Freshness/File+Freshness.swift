@@ -20,7 +20,15 @@ extension File {
         for key in markKeys { freshness.marks.note(mark, of: key, isOwn: true) }
         rememberRewritten()
         guard header.bindings.count > 1, linkCount == UInt64(header.bindings.count), !markKeys.isEmpty else { return }
-        for binding in header.bindings { freshness.marks.raise(mark, of: MarkKey(identifier, at: binding)) }
+        for binding in header.bindings {
+            let key = MarkKey(identifier, at: binding)
+            freshness.marks.raise(mark, of: key)
+            guard !markKeys.contains(key), !otherKeys.contains(key) else { continue }
+            // What was remembered there may be of another version.
+            freshness.marks.forgetBounds(of: key)
+            freshness.marks.copyBounds(from: markKeys[0], to: key)
+            otherKeys.append(key)
+        }
     }
 
     /// The header was read from the backing file. Needs `lock` exclusively.
@@ -56,6 +64,7 @@ extension File {
         noteNameLocked(MarkKey(identifier, at: new))
         let key = MarkKey(identifier, at: old)
         markKeys.removeAll { $0 == key }
+        otherKeys.removeAll { $0 == key }
         freshness.marks.noteGone(key, generation: placedMark.generation, time: Marks.now)
         freshness.accepted(key)
     }
@@ -65,6 +74,7 @@ extension File {
         guard !markKeys.isEmpty else { return }
         let key = MarkKey(identifier, at: binding)
         markKeys.removeAll { $0 == key }
+        otherKeys.removeAll { $0 == key }
     }
 
     /// The file is about to get a name: its next header is newer than what was seen there. Needs `lock` exclusively.

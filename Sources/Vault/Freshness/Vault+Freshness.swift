@@ -99,8 +99,8 @@ extension Vault {
         let file = try openFile(name, in: parent)
         try acceptAttributes(of: AttributeOwner.file(file).subject)
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
-        // To find older blocks, all of the file would have to be read.
-        file.forgetBounds()
+        // If its key is not in memory, any of its blocks may be older.
+        if isStale || file.hasOlderBlock() ?? true { file.forgetBounds() }
         guard isStale || file.marks.isRefused.load(ordering: .relaxed) else { return }
         try file.surpass(freshness.marks[key]?.generation ?? 0)
         file.noteName(key)
