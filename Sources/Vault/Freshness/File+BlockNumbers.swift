@@ -102,7 +102,9 @@ extension File {
     func hasOlderBlock() -> Bool? {
         lock.withShared { () -> Bool? in
             guard isBounded else { return false }
-            return try? vault.memory.scratches.withIdleScratch { (scratch) throws(VaultError) in
+            // With the key, so that all that it leaves behind is wiped.
+            guard let key = try? currentKey() else { return nil }
+            return try? vault.memory.scratches.withScratch(key, for: .open) { (scratch) throws(VaultError) in
                 let end = BlockGeometry.blockCount(forLength: state.length)
                 var first: UInt64 = 0
                 while first < end {

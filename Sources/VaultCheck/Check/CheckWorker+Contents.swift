@@ -115,9 +115,11 @@ extension CheckWorker {
 
     /// Verifies blocks that lie in the scratch from `offset` on. What was read ends at `end`.
     private func verifyRead(_ blocks: Range<UInt64>, of contents: CheckedContents, from offset: Int, _ end: Int) {
-        let older =
-            (try? unsafe contents.file.olderBlocks(
-                blocks, in: scratch.stored[min(offset, scratch.stored.count)...].rebased, scratch)) ?? []
+        var older: [UInt64] = []
+        do throws(VaultError) {
+            older = try unsafe contents.file.olderBlocks(
+                blocks, in: scratch.stored[min(offset, scratch.stored.count)...].rebased, scratch)
+        } catch { report(error, .unchecked, "its blocks cannot be compared", at: contents.spot) }
         for block in blocks {
             let start = offset + Int(block - blocks.lowerBound) * Self.storedSize
             let stored = unsafe scratch.stored[start..<min(start + Self.storedSize, scratch.stored.count)].rebased
