@@ -88,6 +88,8 @@ let package = Package(
         module("Writeback", ["Format", "Posix"]),
         module("Vault", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Writeback"]),
         module("VaultCheck", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Vault", "Writeback"]),
+        // Moves a folder of plain files into a vault and back, in place, so that an interruption loses nothing.
+        module("Migration", ["Crypto", "Format", "Posix", "Store", "Vault"]),
         module("Fuse", ["CFuse", "Posix"]),
         module("Mount", ["CLinux", "Failure", "Format", "Freshness", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
         module(
@@ -119,8 +121,9 @@ let package = Package(
             dependencies: [
                 "Administration", "Agent", "Bus", "Daemon", "Control", "DeviceKeys", "LockSources", "Failure", "FIDO2",
                 "TPM", "Vault", "VaultCheck",
-                "Freshness", "Keybag", "Store", "Crypto", "Format", "Policy", "Posix", "Strength", "CBuild", "CLinux",
-                "Fuse",
+                "Freshness", "Keybag", "Store", "Crypto", "Format", "Migration", "Policy", "Posix", "Strength",
+                "CBuild",
+                "CLinux", "Fuse",
                 "VaultNames",
                 arguments,
             ],
@@ -250,6 +253,12 @@ let package = Package(
             [
                 "Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "TestVaults",
                 "Vault", "VaultCheck", "Writeback", "probe",
+            ]),
+        tests(
+            "MigrationTests",
+            [
+                "CrashSimulator", "Crypto", "Format", "Keybag", "Migration", "Posix", "Store", "TestStores",
+                "TestSupport", "Vault",
             ]),
         tests("WritebackTests", ["WritebackModel"]),
         tests("TamperTests", ["Tampering", "TestSupport"]),

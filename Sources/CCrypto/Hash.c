@@ -21,6 +21,20 @@ void lk_sha256(const void *bytes, size_t count, uint8_t digest[32]) {
     OPENSSL_cleanse(&state, sizeof state);
 }
 
+static_assert(sizeof(SHA256_CTX) <= sizeof(lk_sha256_state), "lk_sha256_state holds a state of SHA-256");
+static_assert(_Alignof(SHA256_CTX) <= _Alignof(lk_sha256_state), "lk_sha256_state is aligned for SHA-256");
+
+void lk_sha256_begin(lk_sha256_state *state) { SHA256_Init((SHA256_CTX *)state); }
+
+void lk_sha256_add(lk_sha256_state *state, const void *bytes, size_t count) {
+    SHA256_Update((SHA256_CTX *)state, bytes, count);
+}
+
+void lk_sha256_end(lk_sha256_state *state, uint8_t digest[32]) {
+    SHA256_Final(digest, (SHA256_CTX *)state);
+    OPENSSL_cleanse(state, sizeof *state);
+}
+
 void lk_hmac_set_key(lk_hmac *hmac, const void *key, size_t count) {
     struct states *states = (struct states *)hmac;
     uint8_t block[64] = {0};

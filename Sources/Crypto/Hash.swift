@@ -5,6 +5,23 @@ public func sha256(_ bytes: RawSpan) -> [UInt8] {
     unsafe digest { tag in unsafe lk_sha256(bytes.start, bytes.byteCount, tag) }
 }
 
+/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+public struct SHA256: ~Copyable {
+    private var state = lk_sha256_state()
+
+    public init() { unsafe lk_sha256_begin(&state) }
+
+    public mutating func add(_ bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe lk_sha256_add(&state, $0.baseAddress, $0.count) }
+    }
+
+    /// The digest of all pieces, 32 bytes.
+    public consuming func end() -> [UInt8] {
+        var state = state
+        return unsafe digest { tag in unsafe lk_sha256_end(&state, tag) }
+    }
+}
+
 /// HMAC-SHA-256 (RFC 2104) under one key; tags of 32 bytes. Thread-safe.
 public final class MessageAuthenticator: Sendable {
     /// The `lk_hmac`: SHA-256 states after the padded keys. Immutable after `init`.

@@ -23,10 +23,10 @@ public final class VaultKeys: Sendable {
         try secret(passcodeText)
     }
 
-    /// Makes a vault in an empty folder, with its device key beside the folder.
-    public convenience init(in folder: StateFolder) throws {
+    /// Makes a vault in an empty folder, or in one of its folders, with its device key beside the folder.
+    public convenience init(in folder: StateFolder, at path: String = ".") throws {
         try SecureHeap.initialize()
-        let store = try DirectoryStore(path: Path(folder.path))
+        let store = try DirectoryStore(path: Path("\(folder.path)/\(path)"))
         _ = try makeVault(
             in: store, deviceKeyPath: folder.keyPath, passcode: Self.passcode(), recoveryKey: Secret(random: 32))
         try store.synchronizeAll()

@@ -50,6 +50,15 @@ typedef struct {
 
 void lk_sha256(const void *bytes, size_t count, uint8_t digest[32]);
 
+/// SHA-256 of bytes that come in pieces: begin, add, end. `end` wipes the state.
+typedef struct {
+    uint64_t opaque[14];
+} lk_sha256_state;
+
+void lk_sha256_begin(lk_sha256_state *state);
+void lk_sha256_add(lk_sha256_state *state, const void *bytes, size_t count);
+void lk_sha256_end(lk_sha256_state *state, uint8_t digest[32]);
+
 void lk_hmac_set_key(lk_hmac *hmac, const void *key, size_t count);
 
 /// The tag of a || b || c; thread-safe.

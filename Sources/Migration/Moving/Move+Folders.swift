@@ -1,0 +1,30 @@
+import Posix
+import Vault
+
+extension Move {
+    /// Gives the folders at the destination what they had, and removes the emptied originals.
+    func finishFolders(_ paths: [TreePath]) throws(MigrationError) {
+        for path in paths.reversed() {
+            guard let metadata = folders[path], let pair = try pair(at: path) else { continue }
+            try wrap(path, "give its attributes to") { () throws(VaultError) in
+                try destination.give(metadata, to: .folder(pair.destination))
+                let made = try destination.metadata(of: .folder(pair.destination))
+                if let difference = metadata.difference(from: made) {
+                    throw .unseen("the \(difference) of the copy is not that of the original")
+                }
+            }
+        }
+        try wrap(nil, "make folders durable") { () throws(VaultError) in try destination.flushAll() }
+        guard options.removesOriginals else { return }
+        for path in paths.reversed() where path != .root {
+            guard let parent = try pair(at: TreePath(names: Array(path.names.dropLast()))) else { continue }
+            let name = path.names[path.names.count - 1]
+            do throws(VaultError) { try source.removeFolder(name, in: parent.source) } catch {
+                // An entry that was left, or made meanwhile, keeps its folder.
+                guard error == .system(.ENOTEMPTY) || error == .system(.EEXIST) || error == .system(.ENOENT) else {
+                    throw MigrationError(path, "remove the folder", error)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+import Testing
+
+/// Folders that are moved into a vault and back.
+@Suite struct MigrationTests {}
