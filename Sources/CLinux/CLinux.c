@@ -219,10 +219,10 @@ int lk_fchmod(int file, mode_t mode) {
     return result == -1 && errno == EBADF ? chmod(magic_link(file).path, mode) : result;
 }
 
-int lk_set_immutable(int file) {
+int lk_set_immutable(int file, int on) {
     int flags = 0;
     if (ioctl(file, FS_IOC_GETFLAGS, &flags) == -1) return -1;
-    flags |= FS_IMMUTABLE_FL;
+    flags = on ? flags | FS_IMMUTABLE_FL : flags & ~FS_IMMUTABLE_FL;
     return ioctl(file, FS_IOC_SETFLAGS, &flags);
 }
 

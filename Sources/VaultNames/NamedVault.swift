@@ -67,7 +67,7 @@ public struct NamedVault: Hashable, Sendable {
     /// Whether the bare mount point takes no files while nothing is mounted on it.
     public var guardsMountPoint: Bool?
     /// What makes the agent lock it; nil for all sources.
-    public internal(set) var lockOn: Set<LockSource>?
+    public var lockOn: Set<LockSource>?
     /// Whether the passcode that is typed at a login unlocks it, by the PAM module.
     public internal(set) var unlocksAtLogin: Bool?
 

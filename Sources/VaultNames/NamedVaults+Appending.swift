@@ -9,8 +9,8 @@ extension NamedVaults {
     /// A symbolic link is followed, so that a file that is kept elsewhere is replaced there. A new file has mode 0600;
     /// one that was there keeps its mode.
     ///
-    /// - Parameter vault: its name, folder and mount point must be free. Of its settings, only `deviceKey` and
-    ///   `guardsMountPoint` are written.
+    /// - Parameter vault: its name, folder and mount point must be free. Of its settings, only `deviceKey`,
+    ///   `guardsMountPoint` and `lockOn` are written.
     public static func append(_ vault: NamedVault, _ folders: UserFolders = UserFolders()) throws(NamedVaultsError) {
         let path = folders.namedVaults
         let folder = try writing(path) { () throws(Errno) in
@@ -44,7 +44,7 @@ extension NamedVaults {
         return new
     }
 
-    private static func writing<Result>(
+    static func writing<Result>(
         _ path: String, _ body: () throws(Errno) -> Result
     ) throws(NamedVaultsError) -> Result {
         do throws(Errno) { return try body() } catch {
@@ -63,7 +63,7 @@ extension NamedVaults {
         }
     }
 
-    private static func replace(_ path: String, with text: String) throws(Errno) {
+    static func replace(_ path: String, with text: String) throws(Errno) {
         var target = path
         if let resolved = unsafe realpath(path, nil) {
             target = unsafe String(cString: resolved)
@@ -101,6 +101,10 @@ extension NamedVault {
             lines.append("\(Key.deviceKey.rawValue) = \(text)")
         }
         if let guardsMountPoint { lines.append("\(Key.guardMountPoint.rawValue) = \(guardsMountPoint)") }
+        if let lockOn {
+            let sources = lockOn.map { "\"\($0.rawValue)\"" }.sorted().joined(separator: ", ")
+            lines.append("\(Key.lockOn.rawValue) = [\(sources)]")
+        }
         return lines.joined(separator: "\n") + "\n"
     }
 }

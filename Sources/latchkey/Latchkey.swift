@@ -21,7 +21,8 @@ struct Latchkey: ParsableCommand {
             CommandGroup(
                 name: "Vault",
                 subcommands: [
-                    Init.self, Mount.self, Unmount.self, Open.self, Close.self, List.self, Info.self, Passwd.self,
+                    Init.self, Protect.self, Unprotect.self, Mount.self, Unmount.self, Open.self, Close.self,
+                    List.self, Info.self, Passwd.self,
                     SlotCommand.self, KeybagCommand.self,
                     DeviceKeyCommand.self,
                     Fsck.self, Doctor.self,

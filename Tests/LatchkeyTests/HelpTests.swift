@@ -9,7 +9,8 @@ import Testing
 /// To accept a change: UPDATE_HELP=1 swift test --filter HelpTests
 @Suite struct HelpTests {
     private static let commands: [(name: String, type: any ParsableCommand.Type)] = [
-        ("latchkey", Latchkey.self), ("init", Init.self), ("mount", Mount.self), ("unmount", Unmount.self),
+        ("latchkey", Latchkey.self), ("init", Init.self),
+        ("protect", Protect.self), ("unprotect", Unprotect.self), ("mount", Mount.self), ("unmount", Unmount.self),
         ("open", Open.self), ("close", Close.self), ("list", List.self), ("config", ConfigCommand.self),
         ("config-check", ConfigCommand.Check.self),
         ("passwd", Passwd.self), ("fsck", Fsck.self), ("unlock", Unlock.self), ("lock", Lock.self),

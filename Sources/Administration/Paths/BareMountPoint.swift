@@ -57,6 +57,14 @@ public struct BareMountPoint: Sendable {
         if geteuid() != 0 { try folder.setMode(wasClosed ? 0 : mode) }
     }
 
+    /// Makes it an ordinary folder of its owner again. Nothing may be mounted on it.
+    public func open() throws(Errno) {
+        if geteuid() == 0, try folder.isImmutable() {
+            try folder.reopen(O_RDONLY | O_DIRECTORY).setImmutable(false)
+        }
+        if try folder.status().permissions & 0o700 != 0o700 { try folder.setMode(0o700) }
+    }
+
     /// Closes it; a mount may cover it already.
     public func close() throws(Errno) {
         if geteuid() == 0 {

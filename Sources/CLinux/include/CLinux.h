@@ -51,7 +51,7 @@ int lk_removexattr(int file, const char *name);
 ssize_t lk_listxattr(int file, char *_Nullable list, size_t size);
 // The mode of an open file, also if opened with O_PATH.
 int lk_fchmod(int file, mode_t mode);
-int lk_set_immutable(int file);  // as chattr +i; not if opened with O_PATH
+int lk_set_immutable(int file, int on);  // as chattr +i or -i; not if opened with O_PATH
 int lk_is_immutable(int file);   // 1 or 0; also if opened with O_PATH
 
 int lk_is_read_call(long number);  // read(2) or a similar call

@@ -64,8 +64,9 @@ public final class Migration {
         }
     }
 
-    /// Reads all of the source.
+    /// Reads all of the source, once for each run.
     public func survey() throws(MigrationError) -> Survey {
+        if let known { return known }
         do throws(VaultError) {
             var seen: [(path: TreePath, metadata: Metadata)] = []
             let survey =

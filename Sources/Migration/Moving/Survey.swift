@@ -1,6 +1,7 @@
 import Glibc
 public import Posix
-import Vault
+public import Store
+public import Vault
 
 /// What a migration will find: read before anything is changed.
 public struct Survey: Sendable {
@@ -13,6 +14,8 @@ public struct Survey: Sendable {
         case otherOwner(UInt32)
         /// So many names of the file lie outside of the folder: it stays readable there.
         case linkedOutside(UInt64)
+        /// The folder is a vault.
+        case vault
     }
 
     /// Regular files, by names.
@@ -38,6 +41,16 @@ public struct Survey: Sendable {
 }
 
 extension Survey {
+    /// Reads a whole folder of plain files.
+    ///
+    /// - Throws: `EINTR` if it was stopped.
+    public init(
+        of folder: Descriptor, _ store: any Store, isStopped: () -> Bool = { false }
+    ) throws(VaultError) {
+        let tree = PlainTree(store, root: folder, staging: folder, removed: folder)
+        try self.init(of: tree, isStopped: isStopped) { _, _ in }
+    }
+
     /// Reads the whole tree.
     ///
     /// - Parameters:
@@ -63,6 +76,7 @@ extension Survey {
                 note(path, .unreadable(error.errno))
                 continue
             }
+            if entries.contains(where: { $0.name == "lk.keybag" }) { note(path, .vault) }
             for entry in entries {
                 let path = path / entry.name
                 let status: FileStatus

@@ -60,12 +60,13 @@ extension Descriptor {
         }
     }
 
-    /// Lets no process change the file, or the entries of the folder, not even one of root's. The file must not have
+    /// Lets no process change the file, or the entries of the folder, not even one of root's; or allows it again. The
+    /// file must not have
     /// been opened with O_PATH.
     ///
     /// Source: ioctl_iflags(2), FS_IMMUTABLE_FL.
-    public func setImmutable() throws(Errno) {
-        try perform { lk_set_immutable(number) }
+    public func setImmutable(_ on: Bool = true) throws(Errno) {
+        try perform { lk_set_immutable(number, on ? 1 : 0) }
     }
 
     /// Whether the file has that flag; false on a file system without it.

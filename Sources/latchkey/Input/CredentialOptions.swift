@@ -105,6 +105,13 @@ extension SecretKind {
 extension SecretKind: ExpressibleByArgument {}
 
 extension Credential? {
+    /// From a secret that the caller keeps.
+    init(_ kind: SecretKind, _ secret: borrowing Secret, mayBeLast: Bool) throws(CommandError) {
+        do throws(Failure) { self = try Credential(Opener(kind, mayBeLast: mayBeLast), reading: secret) } catch {
+            throw CommandError(error)
+        }
+    }
+
     /// From a secret of a kind that was read; nil for no secret.
     init(_ opener: Opener, _ secret: borrowing Secret?) throws(Failure) {
         switch secret {

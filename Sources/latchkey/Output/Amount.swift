@@ -9,7 +9,11 @@ enum Amount {
     }
 
     /// A number and its noun, in the plural unless the number is 1.
-    static func of(_ number: Int, _ noun: String) -> String { "\(count(number)) \(noun)\(number == 1 ? "" : "s")" }
+    static func of(_ number: Int, _ noun: String) -> String { of(number, noun, plural: noun + "s") }
+
+    static func of(_ number: Int, _ noun: String, plural: String) -> String {
+        "\(count(number)) \(number == 1 ? noun : plural)"
+    }
 
     /// Bytes with three digits, in the unit that makes the number less than 1024.
     static func bytes(_ bytes: UInt64) -> String {

@@ -1,0 +1,104 @@
+import Crypto
+import Migration
+import Posix
+
+/// What a migration says to a person, or, with --json, to a program: one object on each line.
+struct MigrationReport: Sendable {
+    let isJSON: Bool
+    let screen = Screen()
+
+    func tell(_ event: MigrationEvent) {
+        screen.write {
+            if isJSON {
+                let (kind, path, other) = Self.parts(event)
+                Self.write(Line(event: kind, path: path, as: other))
+            } else {
+                Standard.error(Self.text(event))
+            }
+        }
+    }
+
+    func show(_ progress: MigrationProgress, of survey: Survey, seconds: Double) {
+        let fraction = Self.fraction(progress, of: survey)
+        let left = fraction > 0.01 ? seconds / fraction - seconds : nil
+        guard isJSON else {
+            let entries = survey.files + survey.others
+            let percent = Int(fraction * 100)
+            let end = left.map { ", \(Amount.time($0)) left" } ?? ""
+            return screen.show(
+                """
+                \(percent) %: \(Amount.count(progress.entries)) of \(Amount.count(entries)) entries, \
+                \(Amount.bytes(UInt64(max(0, progress.bytes))))\(end)
+                """)
+        }
+        screen.write {
+            Self.write(
+                Line(
+                    event: "progress", entries: progress.entries, allEntries: survey.files + survey.others,
+                    bytes: progress.bytes, allBytes: survey.bytes, secondsLeft: left))
+        }
+    }
+
+    func end(_ outcome: MigrationOutcome, seconds: Double) {
+        guard isJSON else { return }
+        screen.write {
+            Self.write(
+                Line(
+                    event: outcome.isComplete ? "end" : "interrupted", seconds: seconds,
+                    digestBefore: Self.digest(outcome.manifests.before),
+                    digestAfter: Self.digest(outcome.manifests.after)))
+        }
+    }
+
+    /// A small file costs about as much time as so many bytes of a large one.
+    private static func fraction(_ progress: MigrationProgress, of survey: Survey) -> Double {
+        let each = 65_536.0
+        let all = Double(survey.bytes) + Double(survey.files + survey.others) * each
+        let done = Double(progress.bytes) + Double(progress.entries) * each
+        return all > 0 ? min(done / all, 1) : 1
+    }
+
+    /// What `find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum` prints in the folder.
+    static func digest(_ manifest: [UInt8]) -> String {
+        unsafe sha256(manifest.span.bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    static func text(_ event: MigrationEvent) -> Printable {
+        switch event {
+        case .setAside(let path, let other):
+            "latchkey: \(path): two versions are there; the one that was moved earlier is now \(other)"
+        case .busy(let path):
+            "latchkey: \(path): a program has it open for writing, or has just changed it; it stays for now"
+        case .unreadable(let path, let error): "latchkey: \(path): cannot be read: \(error); it stays where it is"
+        case .putBack(let path): "latchkey: \(path): was changed after it was copied; it is back in its place"
+        }
+    }
+
+    private static func parts(_ event: MigrationEvent) -> (String, Path, Path?) {
+        switch event {
+        case .setAside(let path, let other): ("set-aside", path, other)
+        case .busy(let path): ("busy", path, nil)
+        case .unreadable(let path, _): ("unreadable", path, nil)
+        case .putBack(let path): ("put-back", path, nil)
+        }
+    }
+
+    private struct Line: Encodable {
+        var event: String
+        var path: Path?
+        var `as`: Path?
+        var entries: Int?
+        var allEntries: Int?
+        var bytes: Int64?
+        var allBytes: Int64?
+        var secondsLeft: Double?
+        var seconds: Double?
+        var digestBefore: String?
+        var digestAfter: String?
+    }
+
+    private static func write(_ line: Line) {
+        // Such a line always encodes.
+        if let text = try? JSON.line(line) { Standard.output(text) }
+    }
+}

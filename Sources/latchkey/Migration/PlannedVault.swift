@@ -1,0 +1,112 @@
+import Administration
+import DeviceKeys
+import Failure
+import Glibc
+import Keybag
+import LockSources
+import Posix
+import Store
+import VaultNames
+
+/// Where the vault of a protected folder lies in the end, and under which name.
+struct PlannedVault {
+    let name: String
+    let path: Path
+
+    init(_ record: MigrationRecord) { (name, path) = (record.name, record.vault) }
+
+    /// Among the user's vaults; beside the folder, if that is in another file system, since the vault is moved by a
+    /// rename.
+    init(for target: MigratedFolder, _ wanted: String?) throws(CommandError) {
+        guard let point = target.path.path.text, target.parent.text != nil else {
+            throw CommandError(
+                .failed,
+                "the path \(target.path.path) is not UTF-8, and the configuration is text: its vault gets no name",
+                try: "mv it to another name, and the same again")
+        }
+        if let wanted { name = wanted } else { name = try Self.name(of: target) }
+        guard let checked = VaultName(name) else {
+            let problem = VaultName.problem(with: name) ?? ""
+            throw CommandError(
+                .usage, "\(name) is no name for a vault: a name \(problem)", try: "the same with --name NAME")
+        }
+        let folders = UserFolders()
+        let usual = Path("\(folders.data)/vaults/\(name)")
+        let isNear = Self.device(ofNearest: usual) == Self.device(ofNearest: target.parent)
+        path = isNear ? usual : target.parent.asFolder + ".\(name).vault"
+        guard path.access(F_OK) != 0 else {
+            throw CommandError(.failed, "\(path) is there already; nothing was done", try: "the same with --name NAME")
+        }
+        let vaults: NamedVaults
+        do { vaults = try NamedVaults.load() } catch { throw CommandError(error) }
+        guard vaults[name] == nil else {
+            throw CommandError(
+                .failed, "the name \(name) is taken by another vault; nothing was done",
+                try: "the same with --name NAME")
+        }
+        do throws(NamedVaultsError) {
+            try vaults.check(NamedVault(checked, folder: path.text ?? "", mountPoint: point))
+        } catch { throw CommandError(.failed, "\(error)") }
+    }
+
+    private static func name(of target: MigratedFolder) throws(CommandError) -> String {
+        let text = Path(bytes: target.name.bytes).text?.lowercased() ?? ""
+        let name = String(text.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
+        guard VaultName(name) != nil else {
+            throw CommandError(.usage, "\(target.path.path) gives the vault no name", try: "the same with --name NAME")
+        }
+        return name
+    }
+
+    private static func device(ofNearest path: Path) -> UInt64? {
+        var path = path
+        while true {
+            var status = stat()
+            if path.status(&status) == 0 { return UInt64(status.st_dev) }
+            guard path != "/" else { return nil }
+            path = path.split.folder
+        }
+    }
+
+    /// Moves the vault here, unless it is here already.
+    func take(_ vault: Path) throws(CommandError) {
+        guard vault.access(F_OK) == 0 else { return }
+        if let parent = AbsolutePath(known: path).parent { try makeFolders(parent.path, "make the folder") }
+        do throws(Errno) {
+            guard vault.rename(to: path) == 0 else { throw Errno.current }
+            for folder in [path.split.folder, vault.split.folder] {
+                try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
+            }
+        } catch { throw CommandError(cannot: "move the vault to", path, error) }
+    }
+
+    /// Writes the vault's table, unless it is there already.
+    func keepName(mountPoint: Path, _ record: MigrationRecord) throws(CommandError) {
+        guard let checked = VaultName(name), let folder = path.text, let point = mountPoint.text else { return }
+        do throws(NamedVaultsError) {
+            guard try NamedVaults.load()[name] == nil else { return }
+            var vault = NamedVault(checked, folder: folder, mountPoint: point)
+            vault.deviceKey = record.deviceKey?.text
+            vault.guardsMountPoint = true
+            if !record.locksWithScreen { vault.lockOn = [.logout, .sleep, .shutdown, .securityKey, .usb] }
+            try NamedVaults.append(vault)
+        } catch { throw CommandError(.failed, "the vault in \(path) has no name: \(error)") }
+    }
+
+    /// Destroys the keys of a vault that holds nothing any more, and removes its files.
+    static func destroy(_ vault: Path, deviceKey: Path?) throws(CommandError) {
+        guard vault.access(F_OK) == 0 else { return }
+        let store: DirectoryStore
+        do throws(Errno) { store = try DirectoryStore(path: vault) } catch {
+            throw CommandError(cannot: "remove", vault, error)
+        }
+        let volume = (try? OpenKeybag.inspect(store))?.volume
+        let path = deviceKey ?? volume.map { DeviceKeyFile.defaultPath(for: $0) }
+        let destruction = KeyDestruction(deviceKeyPath: path, volume: volume, keybagIn: store)
+        if let failure = destruction.failure { throw CommandError(failure, of: vault) }
+        do throws(Errno) {
+            try store.root.removeContents(movingUpAs: "lk.removed.")
+            guard vault.rmdir() == 0 else { throw Errno.current }
+        } catch { throw CommandError(cannot: "remove", vault, error) }
+    }
+}
