@@ -83,7 +83,8 @@ extension Move {
 
     private func publish(_ item: Item) throws(VaultError) {
         // The original has all its metadata; its copy may lack some, until its names are durable.
-        let isOriginal = isUndo && !item.present.isEmpty
+        let wasPresent = !item.present.isEmpty
+        let isOriginal = isUndo && wasPresent
         if item.present.isEmpty {
             let (name, pair) = item.names[0]
             if item.isFile {
@@ -108,15 +109,14 @@ extension Move {
             item.present.insert(index)
         }
         guard let metadata = item.metadata, !isOriginal else { return }
-        // A file has had its metadata since it was staged; a name changes nothing of what is compared.
+        // A staged file has had its metadata before, and they were compared.
+        if item.isFile, !wasPresent { return }
         let subject: Subject<Destination> =
-            item.isFile && item.copy != nil ? .file(item.copy!) : .node(first.name, in: first.pair.destination)
-        if !item.isFile || item.digestOfCopy.isEmpty { try destination.give(metadata, to: subject) }
-        if !item.isFile {
-            let made = try destination.metadata(of: subject)
-            if let difference = metadata.difference(from: made, isLink: item.kind == .symbolicLink) {
-                throw .unseen("the \(difference) of the copy is not that of the original")
-            }
+            if item.isFile, let copy = item.copy { .file(copy) } else { .node(first.name, in: first.pair.destination) }
+        try destination.give(metadata, to: subject)
+        let made = try destination.metadata(of: subject)
+        if let difference = metadata.difference(from: made, isLink: item.kind == .symbolicLink) {
+            throw .unseen("the \(difference) of the copy is not that of the original")
         }
     }
 

@@ -11,8 +11,6 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
     let progress: MigrationProgress
     let isStopped: @Sendable () -> Bool
 
-    private static var bufferSize: Int64 { 1 << 20 }
-
     init(
         _ source: Source, _ destination: Destination, _ work: Work<Source, Destination>, _ progress: MigrationProgress,
         _ isStopped: @escaping @Sendable () -> Bool
@@ -56,29 +54,36 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
         guard let copy = work.copy, let metadata = work.metadata else { return }
         var digest = SHA256()
         var end: Int64 = 0
-        do throws(StageError) {
-            try pieces(of: original, in: source, work.status) { (bytes, offset) throws(StageError) in
-                guard let bytes else { return }
+        do throws(ContentsError) {
+            try contents(original, source, work.status).forEachPiece { (bytes, offset) throws(ContentsError) in
+                digest.add(bytes)
+                guard let offset else { return }
                 do throws(VaultError) { try destination.write(bytes, to: copy, at: offset) } catch {
-                    throw .destination(error)
+                    throw .writing(error)
                 }
                 end = offset + Int64(bytes.byteCount)
                 progress.add(bytes: Int64(bytes.byteCount))
-            } digest: {
-                digest.add($0)
             }
             do throws(VaultError) {
                 if end < work.status.size { try destination.truncate(copy, to: work.status.size) }
                 try destination.give(metadata, to: .file(copy))
-            } catch { throw .destination(error) }
+            } catch { throw .writing(error) }
         } catch {
-            switch error {
-            case .source(let error): work.failure = error == .system(.ETXTBSY) ? .busy : .source(error)
-            case .destination(let error): fail(error, "copy")
-            }
-            return
+            return fail(error, "copy")
         }
         work.digest = digest.end()
+    }
+
+    private func contents<Side: Tree>(_ file: Side.Opened, _ tree: Side, _ status: FileStatus) -> FileContents<Side> {
+        FileContents(tree: tree, file: file, status: status, isStopped: isStopped)
+    }
+
+    private func fail(_ error: ContentsError, _ doing: String) {
+        switch error {
+        case .reading(.system(.ETXTBSY)), .writing(.system(.ETXTBSY)): work.failure = .busy
+        case .reading(let error): work.failure = .source(error)
+        case .writing(let error): fail(error, doing)
+        }
     }
 
     /// Compares the copy, as the disk has it, with what was read from the original.
@@ -87,7 +92,7 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
         destination.dropCache(of: copy)
         do throws(VaultError) {
             let status = try destination.status(of: copy)
-            work.digestOfCopy = try digest(of: copy, in: destination, status)
+            work.digestOfCopy = try contents(copy, destination, status).digest()
             guard status.size == work.status.size, work.digestOfCopy == work.digest else {
                 throw .damaged("the copy on the disk is not what was written there")
             }
@@ -126,111 +131,44 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
 
     /// A name at the destination counts if its file has the same contents; all that count must be one file.
     private func findPresent(_ original: Source.Opened) {
-        do throws(StageError) {
+        do throws(ContentsError) {
             var inode: UInt64?
             for (index, (name, pair)) in work.names.enumerated() {
-                let found: FileStatus?
-                let copy: Destination.Opened?
-                do throws(VaultError) {
-                    found = try destination.find(name, in: pair.destination)
-                    guard let found, found.kind == .regular, found.size == work.status.size,
-                        inode == nil || inode == found.inode
-                    else { continue }
-                    copy = inode == nil ? try destination.open(name, in: pair.destination) : nil
-                } catch { throw .destination(error) }
-                if let copy {
-                    do throws(VaultError) { work.digest = try digest(of: original, in: source, work.status) } catch {
-                        throw .source(error)
-                    }
-                    do throws(VaultError) {
-                        let digest = try digest(of: copy, in: destination, try destination.status(of: copy))
-                        guard digest == work.digest else { continue }
-                    } catch { throw .destination(error) }
+                guard let (status, copy) = try found(name, pair), inode == nil || inode == status.inode else {
+                    continue
+                }
+                if inode == nil {
+                    guard try isSame(original, copy, status) else { continue }
                     work.copy = copy
-                    inode = found?.inode
+                    inode = status.inode
                 }
                 work.present.insert(index)
             }
-        } catch {
-            switch error {
-            case .source(let error): work.failure = .source(error)
-            case .destination(let error): fail(error, "look at the copy of")
-            }
-        }
+        } catch { fail(error, "look at the copy of") }
     }
 
-    // MARK: Contents
-
-    private enum StageError: Error {
-        case source(VaultError)
-        case destination(VaultError)
+    /// A file of the same size at the destination.
+    private func found(
+        _ name: Name, _ pair: FolderPair<Source, Destination>
+    ) throws(ContentsError) -> (FileStatus, Destination.Opened)? {
+        do throws(VaultError) {
+            guard let found = try destination.find(name, in: pair.destination), found.kind == .regular,
+                found.size == work.status.size
+            else { return nil }
+            let copy = try destination.open(name, in: pair.destination)
+            return (try destination.status(of: copy), copy)
+        } catch { throw .writing(error) }
     }
 
-    private func digest<Side: Tree>(
-        of file: Side.Opened, in tree: Side, _ status: FileStatus
-    ) throws(VaultError) -> [UInt8] {
-        var digest = SHA256()
-        do throws(StageError) {
-            try pieces(of: file, in: tree, status) { (_, _) in
-            } digest: {
-                digest.add($0)
-            }
-        } catch {
-            switch error {
-            case .source(let error), .destination(let error): throw error
-            }
+    private func isSame(
+        _ original: Source.Opened, _ copy: Destination.Opened, _ status: FileStatus
+    ) throws(ContentsError) -> Bool {
+        do throws(VaultError) { work.digest = try contents(original, source, work.status).digest() } catch {
+            throw .reading(error)
         }
-        return digest.end()
-    }
-
-    /// Reads a file piece by piece. `body` gets each piece of data with its offset; `digest` also the zeros of holes.
-    private func pieces<Side: Tree>(
-        of file: Side.Opened, in tree: Side, _ status: FileStatus,
-        _ body: (RawSpan?, Int64) throws(StageError) -> Void, digest: (RawSpan) -> Void
-    ) throws(StageError) {
-        let size = status.size
-        let count = Int(min(Self.bufferSize, max(size, 1)))
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 4096)
-        defer { unsafe buffer.deallocate() }
-        let mayHaveHoles = status.blocks * 512 < size
-        var offset: Int64 = 0
-        while offset < size {
-            let data: Range<Int64>
-            do throws(VaultError) {
-                let found = mayHaveHoles ? try tree.data(of: file, from: offset) : offset..<size
-                data = (found?.clamped(to: offset..<size)) ?? size..<size
-            } catch { throw .source(error) }
-            try unsafe addZeros(data.lowerBound - offset, buffer, digest)
-            offset = data.lowerBound
-            while offset < data.upperBound {
-                if isStopped() { throw .source(.system(.EINTR)) }
-                let wanted = Int(min(Int64(count), data.upperBound - offset))
-                var span = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]).mutableBytes
-                let read: Int
-                do throws(VaultError) { read = try tree.read(file, into: &span, at: offset) } catch {
-                    throw .source(error)
-                }
-                // A program has made it shorter.
-                guard read > 0 else { throw .source(.system(.ETXTBSY)) }
-                let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<read]).bytes
-                digest(piece)
-                try body(piece, offset)
-                offset += Int64(read)
-            }
+        do throws(VaultError) { work.digestOfCopy = try contents(copy, destination, status).digest() } catch {
+            throw .writing(error)
         }
-    }
-
-    private func addZeros(
-        _ count: Int64, _ buffer: UnsafeMutableRawBufferPointer, _ digest: (RawSpan) -> Void
-    ) throws(StageError) {
-        guard count > 0 else { return }
-        unsafe memset(buffer.baseAddress!, 0, buffer.count)
-        var left = count
-        while left > 0 {
-            if isStopped() { throw .source(.system(.EINTR)) }
-            let part = Int(min(left, Int64(buffer.count)))
-            digest(unsafe UnsafeRawBufferPointer(rebasing: buffer[..<part]).bytes)
-            left -= Int64(part)
-        }
+        return work.digest == work.digestOfCopy
     }
 }

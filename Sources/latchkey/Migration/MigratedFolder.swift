@@ -2,6 +2,7 @@ import Administration
 import Control
 import Failure
 import Glibc
+import Keybag
 import Migration
 import Posix
 import Store
@@ -97,7 +98,7 @@ struct MigratedFolder {
                 .failed, "\(typed) holds all of the home \(home): the desktop, and latchkey itself, need files in it",
                 try: "latchkey protect documents pictures   (a folder at a time)")
         }
-        let state = Path(folders.home + "/.local/state/latchkey")
+        let state = Path(DeviceKeyFile.stateFolder())
         if let held = (own + [state]).first(where: { $0.isInside(path.path) || path.path.isInside($0) }) {
             throw CommandError(.failed, "\(typed) holds \(held), which latchkey needs to open the vault")
         }

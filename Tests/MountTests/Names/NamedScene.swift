@@ -7,7 +7,7 @@ final class NamedScene {
     let home: TemporaryFolder
     let passcodeFile: String
     let recoveryKeyFile: String
-    private let environment: [String: String]
+    let environment: [String: String]
 
     init() throws {
         home = try TemporaryFolder()

@@ -1,0 +1,195 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension MountTests {
+    /// `latchkey protect` and `unprotect`: a folder that has files becomes a protected one, and back.
+    @Suite struct Protecting {
+        @Test func everythingIsThereAndBack() throws {
+            let scene = try ProtectScene(ProtectScene.everything)
+            let before = try scene.listing()
+            let digests = scene.scene.home.path("digests")
+            let said = try scene.protect("--digests", digests).succeeded().text
+            #expect(mountLines(of: scene.folder).count == 1)
+            #expect(try scene.listing() == before)
+            #expect(try scene.scene.state("documents") == "unlocked")
+            #expect(!Disk.exists(scene.workspace))
+            // The digest that is shown is what standard programs find in the mount.
+            let found = try shell(
+                "find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum", in: scene.folder
+            ).text.prefix(64)
+            #expect(said.split(separator: "\n").filter { $0.hasSuffix(found) }.count == 2, "\(said)")
+            try run("sha256sum", ["--quiet", "-c", digests], directory: scene.folder)
+            // The class of all: locked with the screen.
+            #expect(
+                try scene.scene.latchkey("class", "get", scene.folder + "/one").succeeded().text.contains("complete"))
+            try scene.scene.latchkey("lock", "--now", "documents").succeeded()
+            #expect(try attempt("cat", [scene.folder + "/one"]).status != 0)
+
+            try scene.unprotect().succeeded()
+            #expect(try scene.listing() == before)
+            #expect(try scene.isOrdinary())
+            #expect(try String(contentsOfFile: scene.scene.configuration, encoding: .utf8).isEmpty)
+        }
+
+        /// The vault is an ordinary one.
+        @Test func theVaultIsSound() throws {
+            let scene = try ProtectScene(ProtectScene.everything)
+            let before = try scene.listing()
+            try scene.protect().succeeded()
+            try scene.scene.end("close", "documents")
+            #expect(try attempt("touch", [scene.folder + "/plaintext"]).status != 0)
+            try scene.scene.latchkey("fsck", "--passcode-file", scene.scene.passcodeFile, "documents").succeeded()
+            try scene.scene.latchkey("open", "--passcode-file", scene.scene.passcodeFile, "documents").succeeded()
+            #expect(try scene.listing() == before)
+        }
+
+        @Test func byAWord() throws {
+            let scene = try ProtectScene("echo x > file")
+            let home = scene.scene.home
+            try shell("mkdir -p .config; mv Documents Dokumente", in: home.path)
+            try Disk.write(
+                Array("XDG_DOCUMENTS_DIR=\"$HOME/Dokumente\"\nXDG_MUSIC_DIR=\"$HOME/\"\n".utf8),
+                to: home.path(".config/user-dirs.dirs"))
+            let options = [
+                "--yes", "--passcode-file", scene.scene.passcodeFile, "--kdf-memory", "19", "--kdf-passes", "2",
+            ]
+            try scene.scene.latchkey(["protect", "--recovery-key-file", home.path("key"), "documents"] + options)
+                .succeeded()
+            #expect(try Disk.read(home.path("Dokumente/file")) == Array("x\n".utf8))
+            #expect(try scene.scene.state("dokumente") == "unlocked")
+            // The home itself stands for a folder that the user does not want.
+            let music = try scene.scene.latchkey(["protect", "music"] + options)
+            #expect(music.status == 5 && music.errors.contains("has no folder music"), "\(music)")
+            try scene.scene.latchkey("unprotect", "--yes", "--passcode-file", scene.scene.passcodeFile, "documents")
+                .succeeded()
+            #expect(try Disk.read(home.path("Dokumente/file")) == Array("x\n".utf8))
+        }
+
+        @Test func theOriginalsAreKept() throws {
+            let scene = try ProtectScene(ProtectScene.everything)
+            let before = try scene.listing()
+            try scene.protect("--keep").succeeded()
+            #expect(try scene.listing() == before)
+            #expect(try scene.listing(of: scene.folder + ".unprotected") == before)
+            #expect(!Disk.exists(scene.workspace))
+        }
+
+        // MARK: Refused
+
+        @Test(arguments: [
+            ("/", "cannot be protected"), (".", "need files in it"), ("state", "which latchkey needs"),
+            ("missing", "No such file"), ("file", "is not a folder"), (".config", "which latchkey needs"),
+        ])
+        func whatCannotBe(path: String, words: String) throws {
+            let scene = try ProtectScene("echo x > file")
+            try shell("touch file; mkdir -p .config/latchkey", in: scene.home)
+            let outcome = try scene.scene.latchkey(
+                "protect", "--yes", "--passcode-file", scene.scene.passcodeFile, path)
+            #expect(outcome.status != 0 && outcome.errors.contains(words), "\(outcome)")
+            #expect(try scene.isOrdinary())
+        }
+
+        @Test func vaultsAndWhatLiesInThem() throws {
+            let scene = try ProtectScene("mkdir inner; echo x > inner/file; echo y > other")
+            try scene.protect().succeeded()
+            for path in [scene.folder, scene.folder + "/inner", scene.home + "/.local/share/latchkey/vaults"] {
+                let outcome = try scene.scene.latchkey(
+                    "protect", "--yes", "--passcode-file", scene.scene.passcodeFile, path)
+                #expect(outcome.status != 0, "\(path)")
+            }
+            // A folder that holds a vault.
+            try shell("mkdir -p holds/it; cp -r .local/share/latchkey/vaults/documents holds/it/vault", in: scene.home)
+            let outcome = try scene.scene.latchkey(
+                "protect", "--yes", "--passcode-file", scene.scene.passcodeFile, "holds")
+            #expect(outcome.status == 1 && outcome.errors.contains("it/vault: is a vault"), "\(outcome)")
+        }
+
+        /// The program is named, and nothing is done.
+        @Test func aFileThatIsWrittenTo() throws {
+            let scene = try ProtectScene("echo x > file; echo y > other")
+            let before = try scene.listing()
+            let writer = try Probe()
+            try writer.open(1, scene.folder + "/file", "rw").required()
+            let refused = try scene.protect()
+            #expect(refused.status == 1 && refused.errors.contains("probe") && refused.errors.contains("--wait"))
+            #expect(try scene.listing() == before)
+            #expect(try scene.isOrdinary())
+            let waiting = try scene.start("protect", ["--wait"])
+            while !scene.lastErrors.contains("waiting until") {
+                guard waiting.wait(seconds: 0.01) == nil else { throw HarnessError(scene.lastErrors) }
+            }
+            _ = try writer.close(1)
+            #expect(waiting.wait(seconds: 60) == 0, "\(scene.lastErrors)")
+            #expect(try scene.listing() == before)
+        }
+
+        // MARK: Interrupted
+
+        /// An interruption in the middle, then on or back.
+        @Test(arguments: [SIGINT, SIGKILL], [true, false]) func inTheMiddle(signal: Int32, back: Bool) throws {
+            let scene = try ProtectScene(ProtectScene.everything)
+            let before = try scene.listing()
+            try scene.interrupt("protect", by: signal)
+            #expect(Disk.exists(scene.workspace + "/record"))
+            if back {
+                try scene.protect("--undo").succeeded()
+                #expect(try scene.isOrdinary())
+            } else {
+                try scene.protect().succeeded()
+            }
+            #expect(try scene.listing() == before)
+            guard !back else { return }
+            try scene.interrupt("unprotect", by: signal)
+            try scene.unprotect().succeeded()
+            #expect(try scene.listing() == before)
+            #expect(try scene.isOrdinary())
+        }
+
+        @Test func theWayOutIsGoneBackToo() throws {
+            let scene = try ProtectScene(ProtectScene.everything)
+            let before = try scene.listing()
+            try scene.protect().succeeded()
+            try scene.interrupt("unprotect", by: SIGKILL)
+            // Neither command mistakes the other's work for its own.
+            #expect(try scene.protect().errors.contains("turned back"))
+            try scene.unprotect("--undo").succeeded()
+            try scene.scene.latchkey("open", "--passcode-file", scene.scene.passcodeFile, "documents").succeeded()
+            #expect(try scene.listing() == before)
+        }
+
+        /// Kills at random moments, of either command and in either direction. LATCHKEY_KILLS is their number.
+        @Test func manyKills() throws {
+            let kills = ProcessInfo.processInfo.environment["LATCHKEY_KILLS"].flatMap { Int($0) } ?? 12
+            let scene = try ProtectScene(ProtectScene.everything)
+            let before = try scene.listing()
+            var random = SeededRandom(7)
+            var isProtecting = true
+            var done = 0
+            while done < kills {
+                let command = isProtecting ? "protect" : "unprotect"
+                // An interrupted run is gone back from at times.
+                let isBack = Disk.exists(scene.workspace + "/record") && random.next() % 3 == 0
+                let child = try scene.start(command, isBack ? ["--undo"] : [])
+                let limit = Double(random.next() % 1500) / 1000
+                guard let status = child.wait(seconds: limit) else {
+                    child.send(SIGKILL)
+                    child.wait()
+                    done += 1
+                    continue
+                }
+                #expect(status == 0, "\(command) \(isBack ? "--undo" : ""): \(scene.lastErrors)")
+                if status != 0 { return }
+                let isMounted = !mountLines(of: scene.folder).isEmpty
+                if !isMounted, isProtecting != isBack {
+                    try scene.scene.latchkey("open", "--passcode-file", scene.scene.passcodeFile, "documents")
+                        .succeeded()
+                }
+                #expect(try scene.listing() == before, "after \(done) kills, \(command)")
+                isProtecting = mountLines(of: scene.folder).isEmpty
+            }
+            print("protect: \(done) kills")
+        }
+    }
+}
