@@ -312,6 +312,15 @@ int lk_signalfd_read(int file) {
     return got == (ssize_t)sizeof info ? (int)info.ssi_signo : -1;
 }
 
+int lk_signalfd_read_origin(int file, int *is_sent) {
+    struct signalfd_siginfo info;
+    ssize_t got = read(file, &info, sizeof info);
+    if (got != (ssize_t)sizeof info) return -1;
+    // SI_USER, SI_QUEUE, SI_TKILL; the kernel's own codes are above.
+    *is_sent = info.ssi_code <= 0;
+    return (int)info.ssi_signo;
+}
+
 int lk_boot_timer(void) {
     return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 }

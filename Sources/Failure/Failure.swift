@@ -149,6 +149,8 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case notInMount
     /// The class of the file, or the class that it should get, is locked.
     case classLocked
+    /// The keys are gone, or go now: nothing can hold them.
+    case mountLocked
     /// The vault is mounted read-only.
     case readOnly
     /// The passcode or key was not passed completely in time.
@@ -233,6 +235,8 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case tooManyConnections
     /// The daemon has the most monitoring clients that it allows.
     case tooManyMonitors
+    /// As many programs hold the lock as the daemon allows.
+    case tooManyHolds
     /// The peer violated the protocol.
     case malformed(String)
     /// An error name that this version does not know.

@@ -159,6 +159,13 @@ public final class ProtectedMount: Sendable {
         rotator.pause()
     }
 
+    /// Moves the deadline of a lock of this depth, also to a later time. No eviction may have begun since `admit`, and
+    /// the present deadline has not passed.
+    public func moveDeadline(to deadline: Duration, _ depth: LockDepth) {
+        fileSystem.gates.move(to: deadline, depth)
+        rotator.pause()
+    }
+
     /// Takes back all deadlines. No eviction may have begun since `admit`.
     public func cancelDeadlines() {
         fileSystem.gates.forgetDeadlines()

@@ -14,6 +14,8 @@ public struct Facts: Hashable, Sendable {
     public var defaultClass: ProtectionClass?
     /// Seconds between a lock and the eviction of the keys, rounded up.
     public var grace: Int?
+    /// The most seconds that a mount lets a program hold its lock.
+    public var longestHold: Int?
     /// Seconds without use after which the mount locks.
     public var idleLock: Limit?
     /// Hours locked after which the mount closes class C as well, rounded up.

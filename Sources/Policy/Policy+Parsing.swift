@@ -6,6 +6,7 @@ extension Policy {
     /// The ranges of the numeric rules.
     static let scores = 0...4
     static let graces = 0...3600
+    static let holds = 0...86_400
     static let idleTimes = 1...86_400
     static let forgetTimes = 1...8760
     static let wrongPasscodes = 1...1000
@@ -41,6 +42,7 @@ extension Policy {
         case .defaultClass: defaultClass = try entry.protectionClass()
         case .minimumClass: minimumClass = try entry.protectionClass()
         case .longestGrace: longestGrace = try entry.integer(in: Self.graces)
+        case .longestHold: longestHold = try entry.integer(in: Self.holds)
         case .lockWhenIdleAfter: lockWhenIdleAfter = try entry.integer(in: Self.idleTimes)
         case .forgetAfter: forgetAfter = try entry.integer(in: Self.forgetTimes)
         case .freshness: freshness = try entry.freshness()

@@ -25,6 +25,11 @@ extension Policy {
             statement(.longestGrace, longestGrace) { most in
                 most == 0 ? "A mount has no grace." : "The grace of a mount is at most \(Self.seconds(most))."
             },
+            statement(.longestHold, longestHold) { most in
+                most == 0
+                    ? "No program holds a lock."
+                    : "A program holds a lock for at most \(Self.seconds(most)) after its grace."
+            },
             statement(.lockWhenIdleAfter, lockWhenIdleAfter) { most in
                 "A mount locks by itself after at most \(Self.seconds(most)) without use."
             },

@@ -25,6 +25,9 @@ extension Policy {
             verdict(.longestGrace, longestGrace, facts.grace) { most, seconds in
                 seconds > most ? "the grace of \(Self.seconds(seconds)) is longer than the \(most)" : nil
             },
+            verdict(.longestHold, longestHold, facts.longestHold) { most, seconds in
+                seconds > most ? "a hold of \(Self.seconds(seconds)) is longer than the \(most)" : nil
+            },
             verdict(.lockWhenIdleAfter, lockWhenIdleAfter, facts.idleLock) { most, limit in
                 switch limit {
                 case .never: "the mount never locks by itself, and not after the \(Self.seconds(most)) without use"

@@ -18,6 +18,8 @@ public struct Policy: Hashable, Sendable {
     public internal(set) var minimumClass: Rule<ProtectionClass>?
     /// The maximum of seconds between a lock and the eviction of the keys.
     public internal(set) var longestGrace: Rule<Int>?
+    /// The maximum of seconds that a program may hold a lock after the grace period; 0 forbids it.
+    public internal(set) var longestHold: Rule<Int>?
     /// The maximum of seconds without use after which a mount locks.
     public internal(set) var lockWhenIdleAfter: Rule<Int>?
     /// The maximum of hours that class C's key stays while a mount is locked.

@@ -39,6 +39,23 @@ public struct PolicyInForce: Hashable, Sendable {
 
     /// Seconds.
     public var longestGrace: Int? { policies.compactMap(\.longestGrace?.value).min() }
+    /// Seconds that a program may hold a lock where the machine's policy does not say.
+    static let standardHold = 900
+
+    /// Seconds; 0 forbids holds. The machine's policy may allow more than the standard, and another one less.
+    public var longestHold: Int {
+        let others = policies.dropFirst().compactMap(\.longestHold?.value)
+        return min(policies.first?.longestHold?.value ?? Self.standardHold, others.min() ?? .max)
+    }
+
+    /// Why no program may hold a lock; nil if it may.
+    public var violationOfHolding: Violation? {
+        guard longestHold == 0 else { return nil }
+        var facts = Facts()
+        facts.longestHold = 1
+        return violations(of: facts).first
+    }
+
     /// Seconds.
     public var lockWhenIdleAfter: Int? { policies.compactMap(\.lockWhenIdleAfter?.value).min() }
     /// Hours.

@@ -16,6 +16,7 @@ public enum RuleName: String, Hashable, Sendable, CaseIterable {
     case defaultClass = "default-class"
     case minimumClass = "minimum-class"
     case longestGrace = "longest-grace"
+    case longestHold = "longest-hold"
     case lockWhenIdleAfter = "lock-when-idle-after"
     case forgetAfter = "forget-after"
     case freshness

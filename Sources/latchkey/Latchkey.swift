@@ -32,7 +32,9 @@ struct Latchkey: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "Mount",
-                subcommands: [Unlock.self, Lock.self, StatusCommand.self, Monitor.self, AgentCommand.self]),
+                subcommands: [
+                    Unlock.self, Lock.self, HoldCommand.self, StatusCommand.self, Monitor.self, AgentCommand.self,
+                ]),
             CommandGroup(
                 name: "File",
                 subcommands: [Class.self, Explain.self]),

@@ -24,7 +24,7 @@ import Testing
             .tooManyGuesses(seconds: 60), .noMoreGuesses, .erased(reason: nil), .erased(reason: "p"),
             .erased(limit: 4, reason: nil),
             .forbidden(reason: "p"),
-            .passcodeLength(bytes: 1025), .busy, .notInMount, .damaged(reason: "a"),
+            .passcodeLength(bytes: 1025), .busy, .mountLocked, .notInMount, .damaged(reason: "a"),
             .tampered(reason: "b"), .failed(reason: "c"), .permissionDenied, .interfaceNotFound(interface: "i"),
             .methodNotFound(method: "m"), .methodNotImplemented(method: "m"), .invalidParameter(parameter: "p"),
             .expectedMore,
@@ -106,7 +106,8 @@ import Testing
             vaultProof: "17", logFile: "/l", refusals: Refusals(count: 19, lastReason: "r", last: 20),
             alwaysReadOnly: true, deep: true, forgetAfter: 23, forgetTime: 24,
             takenOver: true, transport: .device, transportReason: .switchedOff,
-            freshness: Freshness(isStrict: true, older: 25, found: 27, moment: 26, hasLostJournal: true))
+            freshness: Freshness(isStrict: true, older: 25, found: 27, moment: 26, hasLostJournal: true),
+            holds: [Hold(pid: 28, uid: 29, command: "c", because: "b", seconds: 30)], longestHold: 31)
         status.program = Program(path: "/p", device: 21, inode: 22)
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])

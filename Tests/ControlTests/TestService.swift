@@ -13,6 +13,8 @@ final class TestService: ControlService {
         var secrets: [[UInt8]] = []
         var questions = 0
         var interruptions = 0
+        var holds: [UInt64: (hold: Hold, ending: HoldEnding)] = [:]
+        var holdsBegun: UInt64 = 0
     }
 
     private let state: Mutex<State>
@@ -74,6 +76,37 @@ final class TestService: ControlService {
         set(now ? .locked : .locking)
         begun = now ? nil : 7
         return status
+    }
+
+    /// Who holds now, the first to ask first.
+    var holds: [Hold] { state.withLock { $0.holds.sorted { $0.key < $1.key }.map(\.value.hold) } }
+
+    /// What is left of the grace period, and the longest hold.
+    func set(grace: Double, longestHold: Double) {
+        state.withLock { ($0.status.graceRemaining, $0.status.longestHold) = (grace, longestHold) }
+    }
+
+    /// Ends all holds, as a lock without a grace period does.
+    func endHolds() {
+        state.withLock { state in
+            for hold in state.holds.values { hold.ending.end(.locked) }
+            state.holds = [:]
+        }
+    }
+
+    /// Grants a minute.
+    func hold(_ wanted: Hold) throws(Failure) -> GrantedHold {
+        guard status.state != .locked else { throw .mountLocked }
+        let ending = try HoldEnding()
+        let number = state.withLock { state in
+            state.holdsBegun += 1
+            state.holds[state.holdsBegun] = (wanted, ending)
+            return state.holdsBegun
+        }
+        return GrantedHold(seconds: min(wanted.seconds, 60), ending: ending) { [weak self] in
+            self?.state.withLock { state in state.holds[number] = nil }
+            self?.feed.publish(StatusChange(.didEndHold, self!.status))
+        }
     }
 
     func interruptWaiting() -> WaitingInterruption {

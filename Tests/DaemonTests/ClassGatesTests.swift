@@ -76,6 +76,24 @@ import Testing
 
     /// A read(2) that is under way is served while the keys are evicted; a request that arrives when the machine wakes
     /// up is not.
+    /// A hold moves the deadline to a later time; of C only if the lock is deep.
+    @Test func `a deadline can be moved, and what has closed by it opens again`() {
+        let everything = "create open use read page"
+        gates.close(at: BootClock.now - .seconds(1), .strict)
+        #expect(admitted(gates, .complete) == "page")
+        gates.move(to: BootClock.now + .seconds(600), .strict)
+        #expect(admitted(gates, .complete) == everything && admitted(gates, .completeUnlessOpen) == everything)
+        gates.move(to: BootClock.now - .seconds(1), .strict)
+        #expect(admitted(gates, .complete) == "page")
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == everything)
+        gates.move(to: BootClock.now - .seconds(1), .deep)
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == "page")
+        gates.move(to: BootClock.now + .seconds(600), .deep)
+        #expect(admitted(gates, .completeUntilFirstUserAuthentication) == everything)
+        gates.close(at: BootClock.now - .seconds(1), .strict)
+        #expect(admitted(gates, .complete) == "page", "an eviction closes at once")
+    }
+
     @Test func `reads are served for a second after the deadline`() {
         let gates = ClassGates(servesReads: true) { _ in true }
         gates.close(at: BootClock.now - .milliseconds(10), .deep)

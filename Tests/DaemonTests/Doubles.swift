@@ -45,6 +45,8 @@ final class TestMount: MountedFileSystem {
         }
     }
 
+    func moveDeadline(to deadline: Duration, _ depth: LockDepth) { setDeadline(deadline, depth) }
+
     func cancelDeadlines() {
         state.withLock {
             $0.deadline = nil
@@ -199,10 +201,13 @@ extension Secret {
 }
 
 extension MountFacts {
-    static func test(grace: Duration, forgetAfter: Duration? = nil) -> MountFacts {
+    static func test(
+        grace: Duration, forgetAfter: Duration? = nil, longestHold: Duration = .zero, noHolds: String? = nil
+    ) -> MountFacts {
         MountFacts(
             mountPoint: "/mnt", vault: "/vault", volume: "00112233445566778899aabbccddeeff", device: 1, grace: grace,
-            readOnly: false, version: "1.0", formatVersion: 1, forgetAfter: forgetAfter)
+            readOnly: false, version: "1.0", formatVersion: 1, forgetAfter: forgetAfter,
+            longestHold: longestHold, noHolds: noHolds)
     }
 }
 

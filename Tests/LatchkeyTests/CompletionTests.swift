@@ -47,6 +47,10 @@ import Testing
         #expect(try offered("class set complete ").paths == .files)
         #expect(try offered("unlock --passcode-file ").paths == .files)
         #expect(try offered("unlock --passcode-file=").paths == .files)
+        // Another command, whose options are its own.
+        #expect(try offered("hold --for 10m rsync ").paths == .files)
+        #expect(try offered("hold --for 10m rsync --any ").paths == .files)
+        #expect(try words("hold --for 10m rsync --").isEmpty && words("hold --").contains("--because"))
     }
 
     @Test func placesOfThisMachine() throws {

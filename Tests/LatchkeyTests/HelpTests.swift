@@ -14,6 +14,7 @@ import Testing
         ("open", Open.self), ("close", Close.self), ("list", List.self), ("config", ConfigCommand.self),
         ("config-check", ConfigCommand.Check.self),
         ("passwd", Passwd.self), ("fsck", Fsck.self), ("unlock", Unlock.self), ("lock", Lock.self),
+        ("hold", HoldCommand.self),
         ("status", StatusCommand.self), ("monitor", Monitor.self),
         ("class", Class.self), ("class-get", Class.Get.self), ("class-set", Class.Set.self), ("explain", Explain.self),
         ("policy", PolicyCommand.self), ("policy-check", PolicyCommand.Check.self), ("speed", Speed.self),

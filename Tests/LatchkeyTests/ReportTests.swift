@@ -70,6 +70,56 @@ import Testing
         #expect(StatusReport(status).text.text.contains("locking: the keys are being taken out\n"))
     }
 
+    /// All of it but the process and the user is what a program says of itself: it must not reach the terminal.
+    @Test func whoHoldsTheLockIsNamedAndEscaped() {
+        var status = status
+        status.evictionPhase = nil
+        status.holds = [
+            Hold(pid: 5, uid: geteuid(), command: "restic\u{1b}[2J", because: "a\nstate locked", seconds: 600)
+        ]
+        let name = #"restic\x1b[2J (process 5): a\nstate locked"#
+        let text = StatusReport(status).text.text
+        #expect(
+            text.contains(
+                "  state       locking, held by \(name)\n              the keys will be gone in at most 7 s\n"))
+        #expect(!text.contains("  holds"))
+        status.holds?.append(Hold(pid: 0, uid: geteuid() + 1, seconds: 1.5))
+        let both = StatusReport(status).text.text
+        #expect(both.contains("  state       locking, held by 2 programs, first \(name)\n"))
+        let other = "a process out of sight of user \(geteuid() + 1), for at most 2 s after the grace"
+        #expect(both.contains("  holds       \(name), for at most 600 s after the grace\n              \(other)\n"))
+        status.state = .unlocked
+        #expect(StatusReport(status).text.text.contains("  state       unlocked\n  holds       \(name), for"))
+    }
+
+    @Test func changesOfHoldsAreOneLine() throws {
+        var status = status
+        status.evictionPhase = nil
+        let moment = try #require(Clock.moment(900))
+        let time = try #require(Clock.time(1000))
+        func text(_ event: StatusChange.Event) -> Printable { ChangeReport(StatusChange(event, status)).text }
+        #expect(text(.didEndHold) == "\(moment)  did-end-hold")
+        status.holds = [
+            Hold(pid: 5, uid: geteuid(), seconds: 60), Hold(pid: 6, uid: geteuid(), command: "\r", seconds: 6),
+        ]
+        #expect(text(.didEndHold) == "\(moment)  did-end-hold, 2 holds left")
+        #expect(text(.didBeginHold).text == "\(moment)  did-begin-hold, " + #"\r (process 6)"#)
+        let held = "held by 2 programs, first process 5"
+        #expect(
+            text(.didBecomeHeld).text == "\(moment)  did-become-held, until \(time) at the latest, \(held)")
+        #expect(
+            text(.willBecomeUnavailable).text
+                == "\(moment)  will-become-unavailable, at \(time) at the latest, \(held)")
+    }
+
+    @Test(
+        arguments: [
+            ("90", 90), ("90s", 90), ("10m", 600), ("1h", 3600), ("24h", 86_400), ("0", nil), ("25h", nil), ("1d", nil),
+            ("", nil),
+            ("m", nil), ("-1", nil), ("1.5h", nil), ("99999999h", nil), ("999999999", nil), ("+1", nil),
+        ] as [(String, Int?)])
+    func theTimeOfAHold(_ text: String, _ seconds: Int?) { #expect(HoldTime(argument: text)?.seconds == seconds) }
+
     @Test func aChangeIsOneLine() throws {
         let moment = try #require(Clock.moment(900))
         let time = try #require(Clock.time(1000))

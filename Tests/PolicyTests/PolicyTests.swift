@@ -21,8 +21,8 @@ import Testing
         minimum-passcode-strength = 3
         default-class = "complete-unless-open" # not C
         minimum-class = "C"
-
         longest-grace = 30
+        longest-hold = 120
         lock-when-idle-after = 600
         forget-after = 72
         freshness = "warn"
@@ -42,7 +42,8 @@ import Testing
         #expect(policy.minimumPasscodeStrength == Rule(3, line: 3))
         #expect(policy.defaultClass == Rule(.completeUnlessOpen, line: 4))
         #expect(policy.minimumClass == Rule(.completeUntilFirstUserAuthentication, line: 5))
-        #expect(policy.longestGrace == Rule(30, line: 7))
+        #expect(policy.longestGrace == Rule(30, line: 6))
+        #expect(policy.longestHold == Rule(120, line: 7))
         #expect(policy.lockWhenIdleAfter == Rule(600, line: 8))
         #expect(policy.forgetAfter == Rule(72, line: 9))
         #expect(policy.freshness == Rule(.warn, line: 10))
@@ -52,7 +53,7 @@ import Testing
         #expect(policy.requiredLockSources == Rule([.sleep], line: 17))
         #expect(!policy.isEmpty)
         #expect(policy.statements.map(\.rule) == RuleName.allCases)
-        #expect(policy.statements.map(\.line) == [3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 17])
+        #expect(policy.statements.map(\.line) == [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 17])
     }
 
     @Test func anEmptyPolicyDemandsNothing() throws {
@@ -125,6 +126,7 @@ import Testing
                 "The default class of a vault is complete-unless-open (B) or stricter.",
                 "No file or folder is given a class that is weaker than complete-until-first-user-authentication (C).",
                 "The grace of a mount is at most 30 seconds.",
+                "A program holds a lock for at most 120 seconds after its grace.",
                 "A mount locks by itself after at most 600 seconds without use.",
                 "A mount closes class C as well after at most 72 hours locked.",
                 "A mount tells of files that are older than this machine has seen.",
@@ -136,6 +138,7 @@ import Testing
         let others = try policy(
             """
             longest-grace = 0
+            longest-hold = 0
             default-class = "A"
             freshness = "strict"
             erase-after = 1
@@ -143,7 +146,7 @@ import Testing
             """)
         #expect(
             others.statements.map(\.sentence) == [
-                "A mount has no grace.", "The default class of a vault is complete (A).",
+                "A mount has no grace.", "No program holds a lock.", "The default class of a vault is complete (A).",
                 "A mount refuses files that are older than this machine has seen.",
                 "A vault is erased after at most 1 wrong passcode.",
                 "A vault has a slot for the escrow key in /etc/escrow.pem.",

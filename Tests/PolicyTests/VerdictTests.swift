@@ -15,6 +15,7 @@ import Testing
         facts.passcodeScore = 3
         facts.defaultClass = .completeUnlessOpen
         facts.grace = 30
+        facts.longestHold = 120
         facts.idleLock = .after(600)
         facts.forgetting = .after(72)
         facts.freshness = .warn
@@ -27,11 +28,12 @@ import Testing
     @Test func whatIsKept() throws {
         let policy = try policy()
         #expect(policy.violations(of: good).isEmpty)
-        #expect(policy.verdicts(on: good).map(\.outcome) == [Verdict.Outcome](repeating: .kept, count: 10) + [.unknown])
+        #expect(policy.verdicts(on: good).map(\.outcome) == [Verdict.Outcome](repeating: .kept, count: 11) + [.unknown])
         var better = good
         better.passcodeScore = 4
         better.defaultClass = .complete
         better.grace = 0
+        better.longestHold = 0
         better.idleLock = .after(1)
         better.forgetting = .after(1)
         better.freshness = .strict
@@ -62,7 +64,8 @@ import Testing
 
     private static let cases = [
         Case(.minimumPasscodeStrength, 3, "a passcode of strength 2 is weaker than the 3") { $0.passcodeScore = 2 },
-        Case(.longestGrace, 7, "the grace of 31 seconds is longer than the 30") { $0.grace = 31 },
+        Case(.longestGrace, 6, "the grace of 31 seconds is longer than the 30") { $0.grace = 31 },
+        Case(.longestHold, 7, "a hold of 121 seconds is longer than the 120") { $0.longestHold = 121 },
         Case(.lockWhenIdleAfter, 8, "locking after 601 seconds without use is later than after the 600") {
             $0.idleLock = .after(601)
         },
@@ -108,11 +111,30 @@ import Testing
                 "the vault's default class none is weaker than the complete-unless-open of \(Self.path), line 4",
                 "the vault's default class none is weaker than the complete-until-first-user-authentication of "
                     + "\(Self.path), line 5",
-                "the grace of 60 seconds is longer than the 30 of \(Self.path), line 7",
+                "the grace of 60 seconds is longer than the 30 of \(Self.path), line 6",
             ])
         facts = good
         facts.defaultClass = .completeUntilFirstUserAuthentication
         #expect(try policy().violations(of: facts).map(\.rule) == [.defaultClass])
+    }
+
+    /// The machine's policy may allow more than the standard; another one only less.
+    @Test(
+        arguments: [
+            (nil, nil, 900), (3600, nil, 3600), (60, nil, 60), (0, nil, 0), (nil, 3600, 900), (nil, 60, 60),
+            (60, 3600, 60),
+            (3600, 1800, 1800), (3600, 0, 0),
+        ] as [(Int?, Int?, Int)])
+    func theLongestHold(machines: Int?, others: Int?, expected: Int) throws {
+        let policies = try [(machines, "p"), (others, "q")].map { seconds, path in
+            try Policy(parsing: seconds.map { "longest-hold = \($0)" } ?? "", path: path)
+        }
+        let policy = PolicyInForce(policies)
+        #expect(policy.longestHold == expected)
+        let path = machines == 0 ? "p" : "q"
+        let reason = "a hold of 1 second is longer than the 0 of \(path), line 1"
+        #expect(policy.violationOfHolding?.description == (expected == 0 ? reason : nil))
+        #expect(PolicyInForce().longestHold == 900)
     }
 
     @Test func deviceKeys() throws {

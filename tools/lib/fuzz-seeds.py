@@ -195,6 +195,7 @@ def control() -> Iterator[bytes]:
         {"method": "io.latchkey.Explain", "parameters": {"file": 0}},
         {"method": "io.latchkey.Unmount", "parameters": {"lazy": True}},
         {"method": "io.latchkey.Monitor", "more": True},
+        {"method": "io.latchkey.Hold", "more": True, "parameters": {"seconds": 1.5, "command": "c", "because": "b"}},
         {"method": "io.latchkey.Nothing"},
         {"method": "nothing"},
     ]
@@ -205,6 +206,7 @@ def control() -> Iterator[bytes]:
         "state": "locking", "graceRemaining": 1.5, "deadline": 1e9, "classKeys": ["none"], "openFiles": {"none": 2},
         "fileKeysInMemory": 0, "mountPoint": "/mnt", "vault": "/v", "volume": "00", "device": 1,
         "deviceKey": "software", "grace": 10, "readOnly": False, "version": "1", "formatVersion": 1, "pid": 1,
+        "holds": [{"pid": 1, "uid": 0, "command": "c", "because": "b", "seconds": 1.5}], "longestHold": 900,
     }
     explanation = {
         "kind": "file", "class": "complete", "isExplicit": True, "directoryClass": "none", "wrappedBy": "a key",
@@ -225,7 +227,8 @@ def control() -> Iterator[bytes]:
 def policy() -> Iterator[bytes]:
     rules = [
         "minimum-passcode-strength = 3", 'default-class = "complete" # A', "minimum-class = 'C'",
-        "longest-grace = 3_600", "lock-when-idle-after = 600", "forget-after = 72", "freshness = 'strict'",
+        "longest-grace = 3_600", "longest-hold = 900", "lock-when-idle-after = 600", "forget-after = 72",
+        "freshness = 'strict'",
         "erase-after = 10", f"required-escrow-key = '{'0f' * 32}'",
         "allowed-device-keys = [\n  'tpm2', # preferred\n  \"software\",\n]",
     ]

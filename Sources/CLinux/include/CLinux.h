@@ -115,6 +115,8 @@ void lk_unlock_memory(void *_Nonnull start, size_t size);
 void lk_do_not_dump(void *_Nonnull start, size_t size);
 int lk_signalfd(const sigset_t *signals);
 int lk_signalfd_read(int file);  // the signal's number
+// The same; *is_sent: 1 if a process has sent it, 0 if the kernel has, as for a key of the terminal.
+int lk_signalfd_read_origin(int file, int *is_sent);
 int lk_boot_timer(void);         // a timerfd on CLOCK_BOOTTIME, non-blocking
 int lk_boot_timer_set(int timer, struct timespec deadline);
 int lk_boot_now(struct timespec *now);

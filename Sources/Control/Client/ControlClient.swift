@@ -243,6 +243,21 @@ public final class ControlClient: Sendable {
         try call("GetInfo", of: "org.varlink.service", NoParameters(), within: Self.patience)
     }
 
+    /// Calls a method that answers more than once, and returns its first reply.
+    func beginReplies<Parameters: Codable, Result: Codable>(
+        _ method: String, _ parameters: Parameters
+    ) throws(Failure) -> Result {
+        try stream.withLock { stream throws(Failure) in
+            try stream.begin("io.latchkey.\(method)", parameters, more: true)
+            return try stream.reply(by: .after(seconds: Self.patience)).0
+        }
+    }
+
+    /// Waits for the next reply to such a call.
+    func nextReply<Result: Codable>() throws(Failure) -> Result {
+        try stream.withLock { stream throws(Failure) in try stream.reply(by: .never).0 }
+    }
+
     /// Calls a method and returns its reply. Without `within`, it waits without limit.
     func call<Parameters: Codable, Result: Codable>(
         _ method: String, of interface: String = "io.latchkey", _ parameters: Parameters,

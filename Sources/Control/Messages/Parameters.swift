@@ -14,6 +14,19 @@ struct LockParameters: Codable {
     var deep: Bool?
 }
 
+struct HoldParameters: Codable {
+    var seconds: Double
+    var command: String?
+    var because: String?
+}
+
+struct HoldReply: Codable {
+    /// What was granted.
+    var seconds: Double
+    /// Only in the last reply.
+    var ended: HoldEnd?
+}
+
 struct UnlockParameters: Codable {
     var kind: SecretKind?
     var secret: Int

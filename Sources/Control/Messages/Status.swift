@@ -6,7 +6,7 @@ public struct Status: Codable, Hashable, Sendable {
     public enum State: String, Codable, Hashable, Sendable, CustomStringConvertible {
         case beforeFirstUnlock = "before-first-unlock"
         case unlocked
-        /// The grace period runs, or the keys are being evicted.
+        /// The grace period runs, programs hold the lock, or the keys are being evicted.
         case locking
         case locked
 
@@ -56,7 +56,7 @@ public struct Status: Codable, Hashable, Sendable {
     }
 
     public var state: State
-    /// Seconds until the eviction; nil unless locking, 0 while the keys are being evicted.
+    /// Seconds until the eviction, with all holds; nil unless locking, 0 while the keys are being evicted.
     public var graceRemaining: Double?
     /// The time of the eviction, in seconds since 1970; nil unless locking.
     public var deadline: Double?
@@ -157,6 +157,10 @@ public struct Status: Codable, Hashable, Sendable {
     public var transportReason: NoRing?
     /// What is older than what this machine has seen; nil with `--freshness off`, and from an older daemon.
     public var freshness: Freshness?
+    /// The programs for which a lock waits, the first to ask first; nil if there are none.
+    public var holds: [Hold]?
+    /// The most seconds that a hold delays an eviction; 0 if there are no holds, nil from an older daemon.
+    public var longestHold: Double?
 
     private enum CodingKeys: String, CodingKey {
         case state, graceRemaining, deadline, evictionPhase, inodesToInvalidate, lastLockDuration, classKeys,
@@ -165,7 +169,7 @@ public struct Status: Codable, Hashable, Sendable {
             unlockedMemory, grace, readOnly, version, formatVersion, pid, program, whenLocked, freezeTimeout,
             waitingRequests, instance, sequence, changed, hasPasscode, lockWhenIdle, rotation, ending, guesses,
             vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime, takenOver, transport,
-            transportReason, freshness
+            transportReason, freshness, holds, longestHold
     }
 
     public init(
@@ -179,7 +183,7 @@ public struct Status: Codable, Hashable, Sendable {
         unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil, logFile: String? = nil,
         refusals: Refusals? = nil, alwaysReadOnly: Bool? = nil, deep: Bool? = nil, forgetAfter: Double? = nil,
         forgetTime: Double? = nil, takenOver: Bool? = nil, transport: Transport? = nil,
-        transportReason: NoRing? = nil, freshness: Freshness? = nil
+        transportReason: NoRing? = nil, freshness: Freshness? = nil, holds: [Hold]? = nil, longestHold: Double? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -221,6 +225,8 @@ public struct Status: Codable, Hashable, Sendable {
         self.transport = transport
         self.transportReason = transportReason
         self.freshness = freshness
+        self.holds = holds
+        self.longestHold = longestHold
         self.mountPoint = mountPoint
         self.vault = vault
         self.deviceKeyFile = deviceKeyFile

@@ -15,6 +15,13 @@ public struct StatusChange: Codable, Hashable, Sendable {
         case rotationDidEnd = "rotation-did-end"
         /// Files were found that are older than what this machine has seen.
         case didFindOlder = "did-find-older"
+        /// A program holds the lock from now on.
+        case didBeginHold = "did-begin-hold"
+        /// A program does not hold it any more.
+        case didEndHold = "did-end-hold"
+        /// The grace period is over, and the keys stay for the programs that hold the lock, until the status's deadline
+        /// at the latest.
+        case didBecomeHeld = "did-become-held"
     }
 
     /// Nil for the mount as it is now: the first reply to a client without a position, or with one that is not known.

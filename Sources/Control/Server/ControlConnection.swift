@@ -5,11 +5,11 @@ import Posix
 
 /// One client of a server: reads calls and answers them, until the client or the server ends the connection.
 package struct ControlConnection: ~Copyable {
-    private let server: ControlServer
-    private var stream: MessageStream
+    let server: ControlServer
+    var stream: MessageStream
     /// Whether it has a thread of its own. If not, other clients wait for it: it gets little time, and no call that
     /// waits.
-    private let isAlone: Bool
+    let isAlone: Bool
     /// The number of the lock that this client has requested: only it may take that back.
     private var begunLock: UInt64?
     /// Set by a client that wants no request to wait, for as long as it is connected.
@@ -36,9 +36,7 @@ package struct ControlConnection: ~Copyable {
     /// - Throws: if the connection must end; after `timedOut` without a complete call, it may go on.
     package mutating func answerNext() throws(Failure) -> Bool {
         let limits = server.limits
-        // Only this connection can take its lock back: it stays until the grace period is over.
-        let grace = begunLock == nil ? nil : server.service.status.graceRemaining
-        let idle = isAlone ? max(limits.idle, grace ?? 0) : min(limits.idle, 1)
+        let idle = isAlone ? max(limits.idle, timeToTakeBack) : min(limits.idle, 1)
         guard let message = try stream.receive(idle: .after(seconds: idle), within: min(limits.message, idle)) else {
             return false
         }
@@ -47,8 +45,16 @@ package struct ControlConnection: ~Copyable {
         return true
     }
 
+    /// Only this connection can take its lock back: it stays until the grace period is over, and the time of every hold
+    /// that may still begin.
+    private var timeToTakeBack: Double {
+        guard begunLock != nil else { return 0 }
+        let status = server.service.status
+        return status.graceRemaining.map { $0 + (status.longestHold ?? 0) } ?? 0
+    }
+
     /// A call that was received.
-    private struct Call {
+    struct Call {
         let frame: CallFrame
         let message: Message
 
@@ -72,6 +78,7 @@ package struct ControlConnection: ~Copyable {
         if call.frame.method == "io.latchkey.Monitor", call.frame.more == true {
             return try monitor(call)
         }
+        if call.frame.method == "io.latchkey.Hold", call.frame.more == true { return try hold(call) }
         let reply: Message
         do throws(Failure) {
             reply = try perform(call)
@@ -90,7 +97,7 @@ package struct ControlConnection: ~Copyable {
         if call.frame.oneway != true { try send(reply) }
     }
 
-    private func send(_ message: Message) throws(Failure) {
+    func send(_ message: Message) throws(Failure) {
         try stream.send(message, by: .after(seconds: server.limits.message))
     }
 
@@ -171,7 +178,7 @@ package struct ControlConnection: ~Copyable {
         case "io.latchkey.EraseKeybag":
             _ = try service.erase(keepingDeviceKey: true)
             return try .success(NoParameters())
-        case "io.latchkey.Monitor":
+        case "io.latchkey.Monitor", "io.latchkey.Hold":
             throw .expectedMore
         case let method:
             let interface = method.lastIndex(of: ".").map { String(method[..<$0]) } ?? ""

@@ -11,16 +11,21 @@ public final class ControlServer: Sendable {
     /// The resources that clients may use.
     package struct Limits: Sendable {
         var connections: Int
-        /// Connections that may monitor. The others are for calls, above all for a lock.
+        /// Connections that may monitor or hold the lock. The others are for calls, above all for a lock.
         var monitors: Int
+        /// The most of those that hold the lock: the others are for programs that monitor.
+        var holds: Int
         /// Seconds between two calls.
         var idle: Double
         /// Seconds for the other bytes of a call after its first, and for the client to read a reply.
         var message: Double
 
-        package init(connections: Int = 64, monitors: Int = 48, idle: Double = 300, message: Double = 5) {
+        package init(
+            connections: Int = 64, monitors: Int = 48, holds: Int = 32, idle: Double = 300, message: Double = 5
+        ) {
             self.connections = connections
             self.monitors = monitors
+            self.holds = holds
             self.idle = idle
             self.message = message
         }
@@ -33,6 +38,7 @@ public final class ControlServer: Sendable {
         var connections: [Int: Descriptor] = [:]
         var accepted = 0
         var monitors = 0
+        var holds = 0
         /// Closed one by one when the process has no descriptor left, so that clients can still be accepted.
         var spares: [Descriptor] = []
         /// Clients that got no thread of their own; the kept threads serve them.
@@ -238,13 +244,24 @@ public final class ControlServer: Sendable {
     /// Whether another connection may monitor. Each one that may calls `endMonitor` when it ends.
     func beginMonitor() -> Bool {
         state.withLock { state in
-            guard state.monitors < limits.monitors else { return false }
+            guard state.monitors + state.holds < limits.monitors else { return false }
             state.monitors += 1
             return true
         }
     }
 
     func endMonitor() { state.withLock { $0.monitors -= 1 } }
+
+    /// Whether another connection may hold the lock. Each one that may calls `endHold` when it ends.
+    func beginHold() -> Bool {
+        state.withLock { state in
+            guard state.holds < limits.holds, state.monitors + state.holds < limits.monitors else { return false }
+            state.holds += 1
+            return true
+        }
+    }
+
+    func endHold() { state.withLock { $0.holds -= 1 } }
 
     private func remove(_ key: Int) {
         state.withLock { _ = $0.connections.removeValue(forKey: key) }

@@ -21,6 +21,12 @@ public protocol ControlService: AnyObject, Sendable {
     /// stands that was requested in it; the status says whether.
     func takeBackLock(_ lock: UInt64) -> Status
 
+    /// Lets a lock wait for a program, at most as long as the policy allows.
+    ///
+    /// - Parameter wanted: who asks, and for how many seconds; its texts are bounded.
+    /// - Throws: `forbidden`, `mountLocked` or `tooManyHolds`.
+    func hold(_ wanted: Hold) throws(Failure) -> GrantedHold
+
     /// Answers the requests that wait for an unlock with EINTR. As long as the result lives, none waits.
     func interruptWaiting() -> WaitingInterruption
 

@@ -13,7 +13,7 @@ import Synchronization
 /// Only the eviction runs outside, in a thread of its own. The mount never calls back. Under the mutex it only takes
 /// locks that no thread holds during a wait for a disk, so a stuck request delays no lock, deadline or status.
 public final class MountLock: Sendable {
-    private struct State {
+    struct State {
         var machine: LockMachine
         /// Number of announcements so far.
         var sequence = 0
@@ -21,24 +21,30 @@ public final class MountLock: Sendable {
         var changed = MountFacts.wallClock
         /// Whether the mount was detached from the tree while programs use its files.
         var isDetached = false
+        /// Who holds the lock, by the number of the hold in the machine.
+        var holders: [UInt64: Holder] = [:]
+        /// Number of holds begun so far.
+        var holds: UInt64 = 0
     }
 
     /// The lock machine and what was announced. Lock order: docs/ARCHITECTURE.md.
-    private let state: Mutex<State>
+    let state: Mutex<State>
     /// Distinguishes this daemon's changes from those of another.
     private let instance = String(hexadecimal: UInt128.random(in: .min ... .max), digits: 32)
     private let mount: any MountedFileSystem
-    private let facts: MountFacts
+    let facts: MountFacts
     private let timer: BootTimer
     private let evictor: OnDemandWorker
     private let feed = StatusFeed()
-    private let log: Logger
+    let log: Logger
     private let manager: ServiceManager?
 
     public init(
         mount: any MountedFileSystem, facts: MountFacts, log: Logger, manager: ServiceManager? = nil
     ) throws(Errno) {
-        state = Mutex(State(machine: LockMachine(grace: facts.grace, forgetAfter: facts.forgetAfter)))
+        let machine = LockMachine(
+            grace: facts.grace, forgetAfter: facts.forgetAfter, longestHold: facts.longestHold)
+        state = Mutex(State(machine: machine))
         self.mount = mount
         self.facts = facts
         self.log = log
@@ -76,7 +82,7 @@ public final class MountLock: Sendable {
             let number = state.machine.locks
             // Nothing but the number goes: the lock that was just requested wants the grace period.
             if let earlier { carryOut(state.machine.handle(.takeBack(earlier), at: time), &state) }
-            guard case .locking = state.machine.state else { return (status(of: state), nil) }
+            guard state.machine.deadline != nil else { return (status(of: state), nil) }
             return (status(of: state), number)
         }
     }
@@ -100,11 +106,20 @@ public final class MountLock: Sendable {
     /// Notes that the mount was detached from the tree, while programs may still use its files, and locks it: it cannot
     /// be seen any more, and the user who unmounted it expects its keys to be wiped. A later unlock is possible.
     func noteDetached() {
-        let isNew = state.withLock { state in
-            defer { state.isDetached = true }
-            return !state.isDetached
+        state.withLock { state in
+            guard !state.isDetached else { return }
+            state.isDetached = true
+            lockWithoutHolds(&state)
         }
-        if isNew { lock(now: false) }
+    }
+
+    /// Locks a mount that is to end, with its grace period: no hold delays that.
+    func lockToEnd() { state.withLock { lockWithoutHolds(&$0) } }
+
+    private func lockWithoutHolds(_ state: inout State) {
+        for event in [LockMachine.Event.endHolds, .lock(.strict)] {
+            carryOut(state.machine.handle(event, at: BootClock.now), &state)
+        }
     }
 
     /// Number of locks requested so far; an unlock reads it before it proves a credential.
@@ -136,10 +151,13 @@ public final class MountLock: Sendable {
     /// Tells all clients that monitor about an event of the vault's keys.
     public func announce(_ event: StatusChange.Event) {
         log.info("\(event.rawValue)")
-        state.withLock { state in
-            state.sequence += 1
-            feed.publish(StatusChange(event, status(of: state)))
-        }
+        state.withLock { tell(event, &$0) }
+    }
+
+    func tell(_ event: StatusChange.Event, _ state: inout State) {
+        state.sequence += 1
+        state.changed = MountFacts.wallClock
+        feed.publish(StatusChange(event, status(of: state)))
     }
 
     public var status: Status {
@@ -169,15 +187,24 @@ public final class MountLock: Sendable {
     }
 
     /// Runs under the mutex. `unlock` itself carries out `admit` and `awaitEviction`.
-    private func carryOut(_ effects: [LockMachine.Effect], _ state: inout State) {
+    func carryOut(_ effects: [LockMachine.Effect], _ state: inout State) {
         for effect in effects {
             switch effect {
-            case .arm(let deadline, let depth): arm(at: deadline, depth)
+            case .arm(let deadline, let depth):
+                // The mount refuses contents from the deadline on by itself: after a suspension the timer's thread may
+                // run late.
+                mount.setDeadline(deadline, depth)
+                setTimer(to: deadline)
+            case .armHeld(let look, let closing, let depth):
+                mount.moveDeadline(to: closing, depth)
+                setTimer(to: look)
+            case .endHold(let hold, let end): endHold(hold, end, &state)
             case .disarm:
                 disarm()
                 if state.machine.state == .unlocked { mount.cancelDeadlines() }
             case .evict(let depth): startEviction(depth)
             case .announce: announce(&state)
+            case .announceHeld: announceHeld(&state)
             case .admit, .awaitEviction: break
             }
         }
@@ -185,18 +212,13 @@ public final class MountLock: Sendable {
 
     private func announce(_ state: inout State) {
         log.info("state: \(state.machine.state)")
-        state.sequence += 1
-        state.changed = MountFacts.wallClock
         manager?.tell(Status.State(state.machine.state), at: facts.mountPoint)
-        feed.publish(StatusChange(StatusChange.Event(state.machine.state), status(of: state)))
+        tell(StatusChange.Event(state.machine.state), &state)
     }
 
-    private func arm(at deadline: Duration, _ depth: LockDepth) {
-        // The mount refuses contents from the deadline on by itself: after a suspension the timer's thread may run
-        // late.
-        mount.setDeadline(deadline, depth)
+    private func setTimer(to time: Duration) {
         do {
-            try timer.arm(at: deadline)
+            try timer.arm(at: time)
         } catch {
             // timerfd_settime(2) fails for bad arguments only; without a timer the keys would stay in memory.
             fatalError("cannot set the timer: \(error)")
@@ -225,13 +247,13 @@ public final class MountLock: Sendable {
         handle(.evicted)
     }
 
-    private func status(of state: State) -> Status {
+    func status(of state: State) -> Status {
         let moment = LockMoment(
             state: Status.State(state.machine.state),
             graceRemaining: state.machine.graceRemaining(at: BootClock.now),
             lastLockDuration: state.machine.lastLockDuration, isDeep: state.machine.depth == .deep,
             forgetDeadline: state.machine.forgetDeadline, instance: instance, sequence: state.sequence,
-            changed: state.changed, isDetached: state.isDetached)
+            changed: state.changed, isDetached: state.isDetached, holds: holds(of: state))
         var status = facts.status(moment, of: mount)
         status.program = facts.program
         return status
@@ -244,7 +266,7 @@ extension StatusChange.Event {
         self =
             switch state {
             case .unlocked: .didBecomeAvailable
-            case .locking, .evicting: .willBecomeUnavailable
+            case .locking, .held, .evicting: .willBecomeUnavailable
             case .locked, .beforeFirstUnlock: .didBecomeUnavailable
             }
     }
@@ -256,7 +278,7 @@ extension Status.State {
             switch state {
             case .beforeFirstUnlock: .beforeFirstUnlock
             case .unlocked: .unlocked
-            case .locking, .evicting: .locking
+            case .locking, .held, .evicting: .locking
             case .locked: .locked
             }
     }

@@ -132,7 +132,7 @@ public final class SignalThread: Sendable {
             try mount.unmount(lazily: false)
         } catch {
             log.notice("the mount is in use: it locks, and ends when no program uses its files: \(error)")
-            lock.lock(now: false)
+            lock.lockToEnd()
             do throws(Failure) {
                 try mount.unmount(lazily: true)
             } catch {

@@ -23,6 +23,10 @@ public struct MountFacts: Sendable {
     public var lockWhenIdle: Duration?
     /// How long class C's key stays while the mount is locked; nil for ever.
     public var forgetAfter: Duration?
+    /// The most that a hold delays an eviction; zero if there are no holds.
+    public var longestHold: Duration
+    /// Why there are none, with the policy's file and line; nil if there are.
+    public var noHolds: String?
     /// How the device key is kept: "software" is a file.
     public var deviceKey: String
     /// The file with the device key, plain or sealed by a TPM.
@@ -42,7 +46,8 @@ public struct MountFacts: Sendable {
         mountPoint: Path, vault: Path, volume: String, device: UInt64, grace: Duration, readOnly: Bool,
         version: String, formatVersion: Int, whenLocked: WhenLocked = .fail, deviceKey: String = "software",
         deviceKeyFile: Path? = nil,
-        lockWhenIdle: Duration? = nil, forgetAfter: Duration? = nil,
+        lockWhenIdle: Duration? = nil, forgetAfter: Duration? = nil, longestHold: Duration = .zero,
+        noHolds: String? = nil,
         hasPasscode: @escaping @Sendable () -> Bool = { true },
         guesses: @escaping @Sendable () -> Guesses? = { nil },
         vaultProof: @escaping @Sendable () -> String? = { nil },
@@ -62,6 +67,8 @@ public struct MountFacts: Sendable {
         self.deviceKeyFile = deviceKeyFile
         self.lockWhenIdle = lockWhenIdle
         self.forgetAfter = forgetAfter
+        self.longestHold = longestHold
+        self.noHolds = noHolds
         self.hasPasscode = hasPasscode
         self.guesses = guesses
         self.vaultProof = vaultProof
@@ -93,7 +100,7 @@ public struct MountFacts: Sendable {
             forgetAfter: forgetAfter?.seconds,
             forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds },
             takenOver: isTakenOver() ? true : nil, transport: transport.way, transportReason: transport.reason,
-            freshness: mount.freshness)
+            freshness: mount.freshness, holds: moment.holds, longestHold: longestHold.seconds)
     }
 
     private var freezeTimeout: Double? {
@@ -124,6 +131,8 @@ struct LockMoment {
     var changed: Double
     /// Whether the mount was detached from the tree.
     var isDetached: Bool
+    /// Nil if there are none.
+    var holds: [Hold]?
 }
 
 extension Duration {

@@ -45,6 +45,13 @@ public final class MountService: ControlService {
 
     public func takeBackLock(_ lock: UInt64) -> Status { self.lock.takeBack(lock) }
 
+    public func hold(_ wanted: Hold) throws(Failure) -> GrantedHold {
+        do throws(Failure) { return try lock.hold(wanted) } catch {
+            log.notice("hold refused: \(error)")
+            throw error
+        }
+    }
+
     public func interruptWaiting() -> WaitingInterruption {
         let interruption = WaitingInterruption { [mount] in mount.allowWaiting() }
         mount.interruptWaiting()

@@ -18,6 +18,10 @@ public protocol MountedFileSystem: AnyObject, Sendable {
     /// is called. An earlier deadline stands; new keys take all of them back. Does not wait.
     func setDeadline(_ deadline: Duration, _ depth: LockDepth)
 
+    /// Moves the deadline of a lock of this depth, also to a later time: a program holds the lock, or does not any
+    /// more. Only before the present deadline, and while no key is being evicted. Does not wait.
+    func moveDeadline(to deadline: Duration, _ depth: LockDepth)
+
     /// Takes back all deadlines. Does not wait.
     func cancelDeadlines()
 

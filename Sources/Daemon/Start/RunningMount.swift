@@ -81,7 +81,9 @@ final class RunningMount: Sendable {
         // Nil if another program took the last process; then the unmount may fail, which is reported.
         let reserved = try? ReservedProcess()
         do throws(Failure) {
-            let facts = MountFacts(configuration, opened, device: mount.device, logFile: logFile)
+            var facts = MountFacts(configuration, opened, device: mount.device, logFile: logFile)
+            facts.longestHold = .seconds(policy.longestHold)
+            facts.noHolds = policy.violationOfHolding?.description
             let lock = try Failure.makingThreads { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log, manager: manager)
             }

@@ -64,6 +64,8 @@ final class VaultMount: MountedFileSystem {
 
     func setDeadline(_ deadline: Duration, _ depth: LockDepth) { mount.setDeadline(deadline, depth) }
 
+    func moveDeadline(to deadline: Duration, _ depth: LockDepth) { mount.moveDeadline(to: deadline, depth) }
+
     func cancelDeadlines() { mount.cancelDeadlines() }
 
     func evict(_ depth: LockDepth) -> Eviction {

@@ -74,6 +74,13 @@ final class ClassGates: Sendable {
         if depth == .deep { deepDeadline.min(deadline.nanoseconds, ordering: .sequentiallyConsistent) }
     }
 
+    /// Moves the deadline of a lock of this depth, also to a later time, because a program holds the lock. Not after
+    /// the present deadline: then contents were refused already. Does not block.
+    func move(to deadline: Duration, _ depth: LockDepth) {
+        self.deadline.store(deadline.nanoseconds, ordering: .sequentiallyConsistent)
+        if depth == .deep { deepDeadline.store(deadline.nanoseconds, ordering: .sequentiallyConsistent) }
+    }
+
     /// Takes back all deadlines. Does not block.
     func forgetDeadlines() {
         deadline.store(.max, ordering: .sequentiallyConsistent)

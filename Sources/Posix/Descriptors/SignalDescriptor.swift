@@ -24,6 +24,13 @@ public final class SignalDescriptor: Sendable {
         try call { lk_signalfd_read(descriptor.number) }
     }
 
+    /// The same, and whether a process has sent it: not the kernel, as for a key of the terminal or the end of a child.
+    public func nextWithOrigin() throws(Errno) -> (signal: Int32, isSent: Bool) {
+        var isSent: Int32 = 0
+        let signal = try call { unsafe lk_signalfd_read_origin(descriptor.number, &isSent) }
+        return (signal, isSent != 0)
+    }
+
     /// Blocks signals in the calling thread alone, for threads that must not receive them.
     public static func block(_ signals: [Int32]) throws(Errno) {
         var set = set(of: signals)

@@ -9,7 +9,8 @@ struct Lock: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Lock a mount: after the grace period, files of class A and closed files of B are ciphertext.",
         discussion: """
-            Programs keep running. Locking again does not move the end of the grace period. The signal SIGUSR1 to the \
+            Programs keep running. If a program holds the lock (latchkey hold), the keys stay until it ends, or its \
+            time is over; with --now they go at once. Locking again does not move the end of the grace period. The signal SIGUSR1 to the \
             daemon does the same. With --wait, standard error shows the progress, and standard output the end.
 
             At a terminal, without --now, the command first names the programs that lose files, and counts down. Until \
@@ -166,6 +167,11 @@ struct Lock: ParsableCommand {
                 return
             }
             let clock = status.deadline.flatMap { Clock.time($0) }.map { ", at \($0)" } ?? ""
+            if let held = status.heldBy {
+                Standard.output(
+                    "\(point) is locking, \(held): the keys will be gone in at most \(Clock.seconds(left))\(clock).")
+                return
+            }
             Standard.output("\(point) is locking: the keys will be gone in \(Clock.seconds(left))\(clock).")
         case .beforeFirstUnlock:
             Standard.output("\(point) has not been unlocked yet: there are no keys to take out.")

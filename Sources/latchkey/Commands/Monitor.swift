@@ -10,8 +10,9 @@ struct Monitor: ParsableCommand {
         discussion: """
             The first line is the present state. Each further line is a change, written when it happens: \
             will-become-unavailable (a lock, with the time at which the keys go), did-become-unavailable, \
-            did-become-available; rotation-did-begin, rotation-did-end (latchkey rotate); and did-find-older (files are \
-            older than what this machine has seen). No change is missed, and none is written twice. Runs until the mount has ended.
+            did-become-available; did-begin-hold, did-end-hold, did-become-held (latchkey hold: the last says that the \
+            grace period is over, and for which programs the keys stay); rotation-did-begin, rotation-did-end \
+            (latchkey rotate); and did-find-older (files are older than what this machine has seen). No change is missed, and none is written twice. Runs until the mount has ended.
 
             With --json: an object on each line, with event (absent from the first) and status (what "latchkey status \
             --json" writes). Its sequence grows by 1 with each change.
@@ -71,22 +72,35 @@ struct ChangeReport {
 
     var text: Printable {
         let moment = change.status.changed.flatMap { Clock.moment($0) }
-        return "\([moment, what].compactMap { $0 }.joined(separator: "  "))"
+        return moment.map { "\($0)  \(what)" } ?? what
     }
 
-    private var what: String {
-        guard let event = change.event else { return change.status.state.rawValue }
+    /// The time of the eviction, at the latest.
+    private var time: String? { change.status.deadline.flatMap { Clock.time($0) } }
+
+    private var what: Printable {
+        guard let event = change.event else { return "\(change.status.state.rawValue)" }
         switch event {
         case .willBecomeUnavailable:
-            guard let time = change.status.deadline.flatMap({ Clock.time($0) }) else { return event.rawValue }
-            return "\(event.rawValue), at \(time)"
+            guard let time else { return "\(event.rawValue)" }
+            return change.status.heldBy.map { "\(event.rawValue), at \(time) at the latest, \($0)" }
+                ?? "\(event.rawValue), at \(time)"
+        case .didBeginHold:
+            // The last one to ask is the new one.
+            return change.status.holds?.last.map { "\(event.rawValue), \($0.text)" } ?? "\(event.rawValue)"
+        case .didEndHold:
+            let left = change.status.holds?.count ?? 0
+            return left == 0 ? "\(event.rawValue)" : "\(event.rawValue), \(Amount.of(left, "hold")) left"
+        case .didBecomeHeld:
+            let until = time.map { ", until \($0) at the latest" as Printable } ?? ""
+            return "\(event.rawValue)\(until)\(change.status.heldBy.map { ", \($0)" as Printable } ?? "")"
         case .didBecomeUnavailable:
-            guard let took = change.status.lastLockDuration else { return event.rawValue }
+            guard let took = change.status.lastLockDuration else { return "\(event.rawValue)" }
             return "\(event.rawValue), \(Clock.precisely(took)) after the deadline"
         case .didFindOlder:
             return "\(event.rawValue), \(Amount.of(change.status.freshness?.older ?? 0, "file"))"
         case .didBecomeAvailable, .rotationDidBegin, .rotationDidEnd:
-            return event.rawValue
+            return "\(event.rawValue)"
         }
     }
 }

@@ -15,7 +15,7 @@ struct StatusCommand: ParsableCommand {
             as working folder or as root, if this user may see them; root sees all.
 
             With --json: an object for DIR, else a list of them. Fields: state (before-first-unlock, unlocked, \
-            locking, locked), graceRemaining (seconds, only while locking), deadline (seconds since 1970, only while \
+            locking, locked), graceRemaining (seconds with all holds, only while locking), deadline (seconds since 1970, only while \
             locking), evictionPhase (flushing, invalidating, wiping; only while the keys are being taken out), \
             inodesToInvalidate (only while invalidating), lastLockDuration (seconds from the last deadline until the \
             keys were gone), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, \
@@ -35,6 +35,8 @@ struct StatusCommand: ParsableCommand {
             damaged; only if there were any), freshness (isStrict, older: the number of files that are older than \
             this machine has seen, found: when the first was found, files: the first of them, moment: the whole vault looks as it did then, \
             hasLostJournal, trouble: why nothing is remembered; absent with --freshness off), \
+            holds (pid, uid, command, because, seconds: the programs that hold the lock; only if there are any), \
+            longestHold (seconds that a program may hold it), \
             transport (io_uring or device: how the kernel's requests come), \
             transportReason (why not by io_uring: not-wanted, freezes, not-supported, switched-off, forbidden, \
             refused), program (path, device, inode: the file that the daemon runs), newerInstalled (true once \
@@ -120,7 +122,10 @@ struct StatusReport: Encodable {
 
     var text: Printable {
         var table = Table()
-        table.add("state", status.ending == true ? [ending, state] : [state])
+        table.add("state", status.ending == true ? [ending] + state : state)
+        if let holds = status.holds, !holds.isEmpty, status.state != .locking || holds.count > 1 {
+            table.add("holds", holds.map { "\($0.text), for at most \(Clock.seconds($0.seconds)) after the grace" })
+        }
         if status.hasPasscode == false {
             table.add(
                 "protection",
@@ -225,18 +230,22 @@ struct StatusReport: Encodable {
         "ending: \(status.mountPoint) is unmounted, and the daemon ends when no program uses its files any more"
     }
 
-    private var state: Printable {
+    private var state: [Printable] {
         switch status.state {
-        case .beforeFirstUnlock where status.deep == true: "locked deeply: only class D can be read"
-        case .beforeFirstUnlock: "before the first unlock: only class D can be read"
-        case .unlocked: "unlocked"
+        case .beforeFirstUnlock where status.deep == true: ["locked deeply: only class D can be read"]
+        case .beforeFirstUnlock: ["before the first unlock: only class D can be read"]
+        case .unlocked: ["unlocked"]
         case .locking:
             if let left = status.graceRemaining, left > 0 {
-                "locking: the keys will be gone in \(Clock.seconds(left))"
+                if let held = status.heldBy {
+                    ["locking, \(held)", "the keys will be gone in at most \(Clock.seconds(left))"]
+                } else {
+                    ["locking: the keys will be gone in \(Clock.seconds(left))"]
+                }
             } else {
-                "locking: \(status.evictionStep ?? "the keys are being taken out")"
+                ["locking: \(status.evictionStep ?? "the keys are being taken out")"]
             }
-        case .locked: "locked: A and closed files of B are ciphertext"
+        case .locked: ["locked: A and closed files of B are ciphertext"]
         }
     }
 

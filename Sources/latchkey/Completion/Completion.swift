@@ -88,7 +88,7 @@ struct Completion: Equatable {
             source = .mountsAndNames
         case "name" where path.first == "open":
             source = .names
-        case "path", "file":
+        case "path", "file", "command":
             paths = .files
         case "number" where path == ["slot", "remove"]:
             source = .slots(of: words.dropFirst(index + 1).first { !$0.isEmpty && !$0.hasPrefix("-") })
@@ -145,8 +145,9 @@ struct CommandLinePrefix {
             path.append(word)
             return true
         }
-        guard nextObject != nil else { return false }
+        guard let object = nextObject else { return false }
         objects += 1
+        if object.takesTheRest { onlyObjects = true }
         return true
     }
 }

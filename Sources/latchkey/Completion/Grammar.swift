@@ -39,6 +39,10 @@ struct Grammar: Decodable {
         let allValues: [String]?
         let isRepeating: Bool
         let shouldDisplay: Bool
+        let parsingStrategy: String?
+
+        /// Whether it takes all words from here on, also those that look like options: another command.
+        var takesTheRest: Bool { parsingStrategy == "allRemainingInput" }
 
         var spellings: [String] { (names ?? []).map(\.spelling) }
     }

@@ -292,6 +292,8 @@ extension CommandError {
                 .failed,
                 "cannot set the class of \(subject.file): "
                     + (isOwner ? "the policy that the mount was given forbids it" : "only its owner can"))
+        case .mountLocked:
+            self.init(.locked, subject.whole("its keys are gone, so nothing can hold them"), try: "latchkey status")
         case .readOnly:
             self.init(.failed, "the vault is mounted read-only")
         case .secretNotInTime:
@@ -425,6 +427,8 @@ extension CommandError {
             self.init(.failed, "too many connections")
         case .tooManyMonitors:
             self.init(.failed, "too many programs watch the mount already; latchkey status still works")
+        case .tooManyHolds:
+            self.init(.failed, "as many programs hold the lock as may do so", try: "latchkey status")
         case .interfaceNotFound, .methodNotFound, .methodNotImplemented, .invalidParameter, .expectedMore, .unknown:
             self.init(misunderstanding: failure)
         case .malformed:

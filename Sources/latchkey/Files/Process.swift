@@ -14,6 +14,16 @@ enum Process {
         _ program: Path, named name: Path, _ arguments: [Path],
         _ configure: (inout posix_spawn_file_actions_t, inout posix_spawnattr_t) -> Void = { _, _ in }
     ) throws(CommandError) -> pid_t {
+        do throws(Errno) { return try unsafe start(program, named: name, arguments, configure) } catch {
+            throw CommandError(cannot: "run", name, error)
+        }
+    }
+
+    /// The same, for a caller that has its own words.
+    static func start(
+        _ program: Path, named name: Path, _ arguments: [Path],
+        _ configure: (inout posix_spawn_file_actions_t, inout posix_spawnattr_t) -> Void
+    ) throws(Errno) -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         _ = unsafe posix_spawn_file_actions_init(&actions)
@@ -29,7 +39,7 @@ enum Process {
         let code = unsafe program.withCString {
             unsafe posix_spawnp(&process, $0, &actions, &attributes, &words, environ)
         }
-        guard code == 0 else { throw CommandError(cannot: "run", name, Errno(rawValue: code)) }
+        guard code == 0 else { throw Errno(rawValue: code) }
         return process
     }
 
@@ -39,7 +49,12 @@ enum Process {
         while unsafe waitpid(process, &status, 0) < 0 {
             if errno != EINTR { return 128 }
         }
-        return status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
+        return exitCode(status)
+    }
+
+    /// Of a status of waitpid(2) of a process that has ended.
+    static func exitCode(_ status: Int32) -> Int32 {
+        status & 0x7f == 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f)
     }
 
     /// Waits up to a second until a process that has closed its descriptors has ended; false on a timeout.

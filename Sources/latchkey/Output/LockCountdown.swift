@@ -27,6 +27,7 @@ struct LockCountdown: ~Copyable {
         var ended: [Control.Status] = []
         var locking: [ServedMount] = []
         var deepLocks: Set<Path> = []
+        var toldHolds: [Path: Printable] = [:]
         var isOurs = false
         for mount in mounts {
             do throws(Failure) {
@@ -46,6 +47,7 @@ struct LockCountdown: ~Copyable {
                     let status = try mount.client.status()
                     if status.state == .locking {
                         still.append(mount)
+                        tell(status, &toldHolds)
                         screen.show("\(text(status, mayTakeBack))")
                     } else {
                         ended.append(status)
@@ -93,9 +95,19 @@ struct LockCountdown: ~Copyable {
         }
     }
 
-    private func text(_ status: Control.Status, _ mayTakeBack: Bool) -> String {
+    /// Says for which programs the lock waits, on a line of its own, when they change: the progress is short.
+    private func tell(_ status: Control.Status, _ told: inout [Path: Printable]) {
+        let point = status.mountPoint
+        guard let held = status.heldBy, held != told[point] else { return }
+        told[point] = held
+        screen.write { Standard.error("The lock of \(point) is \(held).") }
+    }
+
+    private func text(_ status: Control.Status, _ mayTakeBack: Bool) -> Printable {
         guard let left = status.graceRemaining, left > 0 else { return "the keys are being taken out" }
-        return "the keys will be gone in \(Clock.seconds(left))" + (mayTakeBack ? "; Ctrl-C takes the lock back" : "")
+        let most: Printable = status.heldBy == nil ? "" : "at most "
+        return "the keys will be gone in \(most)\(Clock.seconds(left))"
+            + (mayTakeBack ? "; Ctrl-C takes the lock back" : "")
     }
 
     /// - Parameter deep: where class C is closed as well.

@@ -28,7 +28,14 @@ final class LockProgress: Sendable {
     private func run() {
         var shown: Printable?
         // If the daemon does not answer, nothing is shown: the thread that waits for the lock reports the failure.
+        var held: Printable?
         while let status = try? mount.client.status() {
+            if status.state == .locking, let now = status.heldBy, now != held {
+                if isTerminal, shown != nil { Standard.progress("") }
+                // On a line of its own: the progress is short.
+                Standard.error("The lock of \(status.mountPoint) is \(now).")
+                (held, shown) = (now, nil)
+            }
             if let text = text(of: status), text != shown {
                 if isTerminal { Standard.progress(text) } else { Standard.error(text) }
                 shown = text
@@ -47,6 +54,11 @@ final class LockProgress: Sendable {
             return status.evictionStep.map { "\($0)" }
         }
         let clock = status.deadline.flatMap { Clock.time($0) }.map { ", at \($0)" } ?? ""
+        if status.heldBy != nil {
+            return isTerminal
+                ? "the keys will be gone in at most \(Clock.seconds(left))\(clock)"
+                : "the keys will be gone\(clock) at the latest"
+        }
         return isTerminal ? "the keys will be gone in \(Clock.seconds(left))\(clock)" : "the keys will be gone\(clock)"
     }
 }

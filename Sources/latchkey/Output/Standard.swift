@@ -16,6 +16,14 @@ enum Standard {
         write(fields.flatMap { Array("\($0)\t".utf8) } + path.bytes + [0], to: STDOUT_FILENO)
     }
 
+    /// The same, where the process must go on if nothing can be written any more.
+    static func note(_ line: Printable) {
+        // A pipe without a reader would end the process.
+        try? SignalDescriptor.block([SIGPIPE])
+        let bytes = ended(line)
+        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+
     private static func ended(_ line: Printable) -> [UInt8] {
         Array((line.text.hasSuffix("\n") ? line.text : line.text + "\n").utf8)
     }

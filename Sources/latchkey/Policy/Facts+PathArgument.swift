@@ -35,6 +35,7 @@ extension Facts {
 
     private mutating func add(_ status: Control.Status) throws(CommandError) {
         grace = Int(exactly: status.grace.rounded(.up)) ?? .max
+        longestHold = status.longestHold.map { Int(exactly: $0.rounded(.up)) ?? .max }
         deviceKey = DeviceKeyKind(rawValue: status.deviceKey)
         idleLock = status.lockWhenIdle.map { .after(Int(exactly: $0.rounded(.up)) ?? .max) } ?? .never
         forgetting =

@@ -40,7 +40,7 @@ struct PolicyReport {
         switch rule {
         case .minimumPasscodeStrength: "Looked at when one is set."
         case .eraseAfter, .requiredEscrowKey: "This vault does not tell."
-        case .defaultClass, .minimumClass, .longestGrace, .lockWhenIdleAfter, .forgetAfter, .freshness,
+        case .defaultClass, .minimumClass, .longestGrace, .longestHold, .lockWhenIdleAfter, .forgetAfter, .freshness,
             .allowedDeviceKeys:
             "Looked at when it is mounted."
         case .requiredLockSources: "Looked at by the agent, at each event."
@@ -63,6 +63,10 @@ struct PolicyReport {
         case .longestGrace:
             CommandError(
                 .failed, message, try: "latchkey unmount \(mount)", "latchkey mount --grace SECONDS \(vault) \(mount)")
+        case .longestHold:
+            // The mount began before the rule.
+            CommandError(
+                .failed, message, try: "latchkey unmount \(mount)", "latchkey mount \(vault) \(mount)")
         case .forgetAfter:
             CommandError(
                 .failed, message, try: "latchkey unmount \(mount)",

@@ -38,6 +38,8 @@ final class FixedService: ControlService {
         return set(now ? .locked : .locking)
     }
 
+    func hold(_ wanted: Hold) throws(Failure) -> GrantedHold { throw .mountLocked }
+
     func interruptWaiting() -> WaitingInterruption { WaitingInterruption {} }
     func takeBackLock(_ lock: UInt64) -> Status { set(.unlocked) }
 

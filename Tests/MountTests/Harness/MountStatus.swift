@@ -20,6 +20,16 @@ struct MountStatus: Decodable {
     var mountPoint: String
     var vault: String
     var pid: Int
+    var holds: [Hold]?
+    var longestHold: Double?
+
+    struct Hold: Decodable, Equatable {
+        var pid: Int
+        var uid: UInt32
+        var command: String?
+        var because: String?
+        var seconds: Double
+    }
 
     struct Holder: Decodable, Equatable {
         var pid: Int

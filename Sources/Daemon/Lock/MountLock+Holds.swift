@@ -1,0 +1,86 @@
+import Control
+import Failure
+import Logging
+import Posix
+
+extension MountLock {
+    /// A client for which a lock waits.
+    struct Holder {
+        let hold: Hold
+        let ending: HoldEnding
+    }
+
+    /// Lets a lock wait for a client.
+    ///
+    /// - Parameter wanted: who asks, and for how many seconds; its texts are bounded.
+    func hold(_ wanted: Hold) throws(Failure) -> GrantedHold {
+        let ending = try HoldEnding()
+        var hold = wanted
+        hold.seconds = min(wanted.seconds, facts.longestHold.seconds)
+        let number = try state.withLock { state throws(Failure) in
+            let now = BootClock.now
+            // A mount that is to end waits for no program.
+            guard !state.isDetached else { throw .mountLocked }
+            switch state.machine.refusalOfHold(at: now) {
+            case .forbidden: throw .forbidden(reason: facts.noHolds ?? "there are no holds")
+            case .locked: throw .mountLocked
+            case .tooMany: throw .tooManyHolds
+            case nil: break
+            }
+            state.holds += 1
+            let number = state.holds
+            state.holders[number] = Holder(hold: hold, ending: ending)
+            let effects = state.machine.handle(.hold(number, .seconds(hold.seconds)), at: now)
+            log.notice("hold begun", metadata: Self.metadata(hold))
+            tell(.didBeginHold, &state)
+            carryOut(effects, &state)
+            return number
+        }
+        return GrantedHold(seconds: hold.seconds, ending: ending) { [self] in release(number) }
+    }
+
+    private func release(_ number: UInt64) {
+        state.withLock { state in
+            // Nil if it has ended already.
+            guard let holder = state.holders.removeValue(forKey: number) else { return }
+            let effects = state.machine.handle(.release(number), at: BootClock.now)
+            noteEnd(of: holder.hold, "released")
+            tell(.didEndHold, &state)
+            carryOut(effects, &state)
+        }
+    }
+
+    /// Runs under the mutex.
+    func endHold(_ number: UInt64, _ end: HoldEnd, _ state: inout State) {
+        guard let holder = state.holders.removeValue(forKey: number) else { return }
+        noteEnd(of: holder.hold, end.rawValue)
+        holder.ending.end(end)
+        tell(.didEndHold, &state)
+    }
+
+    /// Runs under the mutex.
+    func announceHeld(_ state: inout State) {
+        for hold in holds(of: state) ?? [] { log.notice("the lock waits for a hold", metadata: Self.metadata(hold)) }
+        tell(.didBecomeHeld, &state)
+    }
+
+    /// In the order in which they began; nil if there are none.
+    func holds(of state: State) -> [Hold]? {
+        guard !state.holders.isEmpty else { return nil }
+        return state.holders.sorted { $0.key < $1.key }.map(\.value.hold)
+    }
+
+    private func noteEnd(of hold: Hold, _ why: String) {
+        log.notice("hold ended", metadata: Self.metadata(hold).merging(["why": "\(why)"]) { $1 })
+    }
+
+    /// The texts are the client's own: they must not forge a line of the log.
+    private static func metadata(_ hold: Hold) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "process": "\(hold.pid)", "user": "\(hold.uid)", "seconds": "\(hold.seconds)",
+        ]
+        if let command = hold.command { metadata["command"] = "\(Printable(command))" }
+        if let because = hold.because { metadata["because"] = "\(Printable(because))" }
+        return metadata
+    }
+}
