@@ -28,7 +28,8 @@ final class GraceTable: Sendable {
     private static let mostOfOneUser = 64
     /// A daemon answers later than this, or not at all.
     private static let patience = Duration.seconds(30)
-    private static let longest = 86_400.0
+    /// The longest grace period and hold that a policy can allow.
+    private static let longest = 90_000.0
 
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let graces = Mutex<[MountIdentity: Grace]>([:])
@@ -54,7 +55,7 @@ final class GraceTable: Sendable {
         }
     }
 
-    /// - Parameter seconds: how long the grace period goes on, as the daemon says.
+    /// - Parameter seconds: how long the lock can be taken back at most, as the daemon says.
     func began(_ mount: ServedMount, _ client: ControlClient, seconds: Double) {
         graces.withLock { graces in
             guard graces[MountIdentity(mount)]?.client === client else { return }

@@ -5,6 +5,8 @@ public struct LockOutcome: Hashable, Sendable {
     public enum Result: Hashable, Sendable {
         /// The grace period has begun; seconds until the keys go.
         case locking(Double)
+        /// The same, and programs hold the lock: seconds until the keys go at most.
+        case held(Double, by: Printable)
         case locked
         /// It was locked before, or being locked.
         case wasLocked
@@ -26,6 +28,7 @@ public struct LockOutcome: Hashable, Sendable {
     var line: Printable {
         switch result {
         case .failed(let why), .notTakenBack(let why): "\(mountPoint): \(why)"
+        case .held(_, let holder): "\(mountPoint), held by \(holder)"
         case .locking, .locked, .wasLocked, .takenBack: "\(mountPoint)"
         }
     }
@@ -44,6 +47,7 @@ extension [LockOutcome] {
         }
         let counts = [
             count({ if case .locking = $0 { true } else { false } }, "locking"),
+            count({ if case .held = $0 { true } else { false } }, "locking, held by programs"),
             count({ $0 == .locked }, "locked"), count({ $0 == .wasLocked }, "locked already"),
             count({ $0 == .takenBack }, "taken back"),
             count({ if case .notTakenBack = $0 { true } else { false } }, "not taken back"),

@@ -103,7 +103,9 @@ final class MountLocker: Sendable {
             case (.locking, .locking), (.locked, .locked), (.beforeFirstUnlock, .beforeFirstUnlock),
                 (.locking, .locked), (.locking, .beforeFirstUnlock):
                 return .wasLocked
-            case (_, .locking): return .locking(status.graceRemaining ?? 0)
+            case (_, .locking):
+                let left = status.graceRemaining ?? 0
+                return status.holders.map { .held(left, by: $0) } ?? .locking(left)
             case (_, .locked), (_, .beforeFirstUnlock): return .locked
             case (_, .unlocked): return .failed("it is unlocked")
             }
@@ -124,7 +126,8 @@ final class MountLocker: Sendable {
             }
         }
         if status.state == .locking {
-            graces.began(mount, client, seconds: status.graceRemaining ?? 0)
+            // A program that asks to hold the lock later moves the deadline.
+            graces.began(mount, client, seconds: (status.graceRemaining ?? 0) + (status.longestHold ?? 0))
         } else {
             graces.forget(mount, client)
         }
@@ -169,6 +172,15 @@ final class MountLocker: Sendable {
             // What cannot be flushed stays in the kernel's memory, as without this.
             try? Descriptor.open(path: path, O_RDONLY | O_DIRECTORY).synchronizeFileSystem()
         }
+    }
+}
+
+extension Status {
+    /// The programs that hold the lock, in a few words; nil if there are none. What they run is what they say.
+    fileprivate var holders: Printable? {
+        guard let holds, let first = holds.first else { return nil }
+        let name = first.command.map { Printable($0) } ?? "process \(first.pid)"
+        return holds.count == 1 ? name : "\(name) and \(holds.count - 1) more"
     }
 }
 

@@ -27,13 +27,19 @@ enum Notice {
             if !failed.isEmpty {
                 return Text(summary: "Not locked", body: failed.map(\.line).joined(separator: "\n"), offersLock: true)
             }
-            let locking = outcomes.compactMap { outcome -> (Path, Double)? in
-                if case .locking(let seconds) = outcome.result { (outcome.mountPoint, seconds) } else { nil }
+            let locking = outcomes.compactMap { outcome -> (LockOutcome, Double)? in
+                switch outcome.result {
+                case .locking(let seconds), .held(let seconds, _): (outcome, seconds)
+                default: nil
+                }
             }
             if let longest = locking.map(\.1).max() {
-                let lines = locking.flatMap { point, _ in ["\(point)" as Printable] + users(point, namesFiles) }
+                let lines = locking.flatMap { [$0.0.line] + users($0.0.mountPoint, namesFiles) }
+                let isHeld = locking.contains { if case .held = $0.0.result { true } else { false } }
+                // The grace period and the longest hold, which are an hour and a day at most.
+                let seconds = Int(min(max(longest, 0), 90_000).rounded(.up))
                 return Text(
-                    summary: "Locking in \(Int(min(max(longest, 0), 86_400).rounded(.up))) seconds",
+                    summary: "Locking in \(isHeld ? "at most " : "")\(seconds) seconds",
                     body: lines.joined(separator: "\n"),
                     offersLock: true)
             }

@@ -68,6 +68,27 @@ extension MountTests {
                 """, user: 61_251)
         }
 
+        /// A lock for the screen waits for a program that holds it; one for the sleep or the shutdown does not.
+        @Test func heldLocks() throws {
+            try run(
+                """
+                agent
+                hold() { latchkey hold --for 10m --vault work sleep 600 2> said & held=$!; children+=($held); tries holds; }
+                holds() { latchkey status work | grep "held by sleep\\|holds .*sleep"; }
+                for member in PrepareForSleep PrepareForShutdown; do
+                    hold
+                    signal /session/c1 Session Lock '' '[]'; tries is locking
+                    latchkey status work | grep 'state .* locking, held by sleep (process '
+                    test "$(cat work/file)" = contents
+                    signal '' Manager $member b '[<true>]'; tries released; is locked
+                    refused cat work/file
+                    tries grep 'locked at once; sleep goes on' said
+                    kill $held
+                    signal '' Manager $member b '[<false>]'; tries inhibited; unlock
+                done
+                """, user: 61_273)
+        }
+
         /// Where the configuration asks for it, sleep closes class C as well, also of a mount that is locked already.
         @Test func deepAtSleep() throws {
             try run(
@@ -369,6 +390,12 @@ extension MountTests {
                 hint IdleHint true; tries is locking
                 tries says 'bash: file'
                 hint IdleHint false; tries is unlocked
+                latchkey hold --for 10m --vault work sleep 600 & children+=($!)
+                tries sh -c '"$LATCHKEY" status work | grep "holds .*sleep (process "'
+                hint IdleHint true; tries is locking
+                tries says '"Locking in at most 1200 seconds" .*/work, held by sleep'
+                hint IdleHint false; tries is unlocked
+                kill ${children[-1]}
                 sed -i 's/^name-files.*/notifications = false/' .config/latchkey/config.toml
                 before=$(grep -c Notify notification_daemon.log)
                 hint IdleHint true; tries is locking
