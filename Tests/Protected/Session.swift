@@ -7,6 +7,7 @@ struct Session {
     private var notifications: ProtectedDataNotifications.AsyncIterator?
     private var buffer: ProtectedDataBuffer?
     private var run: Task<Void, any Error>?
+    private let activity = RecordedActivity()
 
     mutating func perform(_ command: String, _ words: [String]) async throws -> String {
         switch command {
@@ -33,6 +34,14 @@ struct Session {
             return try await notifications?.next()?.rawValue ?? "end"
         case "deafen":
             notifications = nil
+            return ""
+        case "activity":
+            activity.begin(ProtectedData(at: url(words[0])), .seconds(Int(words[1]) ?? 0))
+            return ""
+        case "calls":
+            return activity.calls(Int(words[0]) ?? 0)
+        case "finish":
+            activity.finish()
             return ""
         case "connections":
             // The runtime opens descriptors of its own at any time; none of them is a socket.
