@@ -23,10 +23,21 @@ extension MigrationTests {
 
         @Test(arguments: SimulatedDisk.Order.allCases, [Migration.Direction.protect, .unprotect])
         func loseNothing(order: SimulatedDisk.Order, direction: Migration.Direction) throws {
+            try Self.crash(direction, order, overwriting: false)
+        }
+
+        @Test(arguments: SimulatedDisk.Order.allCases) func overwritingOriginals(order: SimulatedDisk.Order) throws {
+            try Self.crash(.protect, order, overwriting: true)
+        }
+
+        private static func crash(
+            _ direction: Migration.Direction, _ order: SimulatedDisk.Order, overwriting: Bool
+        ) throws {
             let folder = try MigratedFolder(Self.tree)
             let before = try folder.snapshotOfFolder().withoutTimes
             var options = MigrationOptions()
             options.batchFiles = 4
+            options.overwrites = overwriting
             if direction == .unprotect { try folder.migrate(.protect, options) }
             let recording = try RecordingStore(
                 DirectoryStore(path: Path(folder.place.path)), keepsMetadataOrder: order == .ordered)
@@ -34,8 +45,9 @@ extension MigrationTests {
             #expect(try folder.migrate(direction, options).isComplete)
 
             let states = ProcessInfo.processInfo.environment["LATCHKEY_CRASH_STATES"].flatMap { Int($0) } ?? 150
+            let name = "\(direction) a folder" + (overwriting ? ", overwriting" : "")
             var turn = 0
-            let report = try Simulation("\(direction) a folder", order, budget: states).run(
+            let report = try Simulation(name, order, budget: states).run(
                 recording.recorder.records, found: recording.recorder.foundCount
             ) { state, _ in
                 turn += 1
@@ -43,7 +55,7 @@ extension MigrationTests {
                 return try Self.violations(
                     of: try MigratedFolder(folder, in: state), back, isUndo: back != direction, before)
             }
-            print("crash: \(direction) a folder, \(order.rawValue): \(report)")
+            print("crash: \(name), \(order.rawValue): \(report)")
             for example in report.examples { print("crash:     \(example)") }
             #expect(report.badStates == 0, "\(report)")
         }

@@ -50,7 +50,8 @@ final class MigratedFolder {
     func plainTree() throws -> PlainTree {
         let folder = try store.open(Self.folderName, in: store.root, O_RDONLY | O_DIRECTORY)
         let workspace = try Workspace(Self.workspaceName, in: store.root, store)
-        return PlainTree(store, root: folder, staging: workspace.staging, removed: workspace.removed)
+        return PlainTree(
+            store, root: folder, staging: workspace.staging, removed: workspace.removed, wiped: workspace.wiped)
     }
 
     func begin(

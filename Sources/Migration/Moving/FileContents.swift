@@ -24,7 +24,7 @@ struct FileContents<Side: Tree> {
         let count = Int(min(1 << 20, max(size, 1)))
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 4096)
         defer { unsafe buffer.deallocate() }
-        let mayHaveHoles = status.blocks * 512 < size
+        let mayHaveHoles = status.blocks < size / 512
         var offset: Int64 = 0
         while offset < size {
             let data = mayHaveHoles ? try nextData(from: offset) : offset..<size

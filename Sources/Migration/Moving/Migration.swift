@@ -11,6 +11,8 @@ public struct MigrationOptions: Sendable {
     /// How many files are copied before they are made durable. Each takes two descriptors.
     public var batchFiles = 512
     public var threads = 4
+    /// Whether originals are overwritten before they are removed, where no program has them open.
+    public var overwrites = false
 
     public init() {}
 }
@@ -54,7 +56,9 @@ public final class Migration {
         self.isUndo = isUndo
         self.isStopped = isStopped
         self.tell = tell
-        plain = PlainTree(workspace.store, root: folder, staging: workspace.staging, removed: workspace.removed)
+        plain = PlainTree(
+            workspace.store, root: folder, staging: workspace.staging, removed: workspace.removed,
+            wiped: workspace.wiped)
         do throws(VaultError) { self.vault = try VaultTree(vault) } catch {
             throw MigrationError(nil, "open the vault", error)
         }
@@ -112,8 +116,8 @@ public final class Migration {
     private func settleWorkspace() throws(VaultError) {
         let store = workspace.store
         try backing { () throws(Errno) in
-            for entry in try store.entries(of: workspace.staging) {
-                try store.unlink(entry.name, in: workspace.staging)
+            for folder in [workspace.staging, workspace.wiped] {
+                for entry in try store.entries(of: folder) { try store.unlink(entry.name, in: folder) }
             }
         }
         let removals: RemovalLog
@@ -128,29 +132,45 @@ public final class Migration {
     }
 
     private func isCopied(_ kept: Name, _ path: TreePath) throws(VaultError) -> Bool {
-        guard let name = path.names.last else { return false }
+        guard let name = path.names.last, try plain.status(of: kept, in: workspace.removed).kind == .regular else {
+            return try isCopiedNode(kept, path)
+        }
         do throws(VaultError) {
             var folder = vault.root
             for name in path.names.dropLast() { folder = try vault.openFolder(name, in: folder) }
             let (original, copy) = (try plain.open(kept, in: workspace.removed), try vault.open(name, in: folder))
             return try Comparison(plain, vault).areEqual(original, copy)
         } catch {
-            // It is not there any more, or a program writes to the original.
-            guard error.isAbsence || error == .system(.ETXTBSY) else { throw error }
+            // The copy is gone or damaged, or a program writes to the original: that is the one that counts.
             return false
         }
     }
 
+    private func isCopiedNode(_ kept: Name, _ path: TreePath) throws(VaultError) -> Bool {
+        guard let name = path.names.last else { return false }
+        let status = try plain.status(of: kept, in: workspace.removed)
+        do throws(VaultError) {
+            var folder = vault.root
+            for name in path.names.dropLast() { folder = try vault.openFolder(name, in: folder) }
+            guard let copy = try vault.find(name, in: folder), copy.kind == status.kind else { return false }
+            guard status.kind == .symbolicLink else { return copy.specialDevice == status.specialDevice }
+            return try vault.target(of: name, in: folder) == plain.target(of: kept, in: workspace.removed)
+        } catch { return false }
+    }
+
     private func putBack(_ kept: Name, _ path: TreePath?) throws(VaultError) {
-        let path = path ?? TreePath(names: [Name(stringLiteral: "recovered-\(kept)")])
-        var folder = plain.root
-        for name in path.names.dropLast() { folder = try plain.makeFolder(name, in: folder) }
-        let name = path.names[path.names.count - 1]
-        do throws(VaultError) { try plain.rename(kept, in: workspace.removed, to: name, in: folder) } catch {
-            guard error == .system(.EEXIST) else { throw error }
-            try plain.rename(
-                kept, in: workspace.removed, to: Name(stringLiteral: "recovered-\(kept)"), in: plain.root)
+        var (folder, parent) = (plain.root, TreePath.root)
+        var name = Name(stringLiteral: "recovered-\(kept)")
+        do throws(VaultError) {
+            if let path, let last = path.names.last {
+                for name in path.names.dropLast() { folder = try plain.makeFolder(name, in: folder) }
+                (name, parent) = (last, TreePath(names: Array(path.names.dropLast())))
+            }
+        } catch {
+            // A program has made something else of the folder.
+            (folder, parent) = (plain.root, .root)
         }
-        tell(.putBack(path.path))
+        let placed = try plain.putBack(kept, from: workspace.removed, as: name, in: folder)
+        tell(.putBack((parent / placed).path))
     }
 }

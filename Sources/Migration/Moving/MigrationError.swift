@@ -23,6 +23,10 @@ public enum MigrationEvent: Sendable {
     /// The file stays where it is for now: a program writes to it.
     case busy(Path)
     case unreadable(Path, Errno)
+    /// It cannot be renamed, as with the flag +i, and stays where it is.
+    case unmovable(Path, Errno)
+    /// In this folder of the vault lies something whose name does not decrypt, or that is no part of the vault.
+    case stranger(Path, Name)
     /// An original that an interrupted run had taken away was written to since, and is back.
     case putBack(Path)
 }
@@ -34,6 +38,7 @@ public struct MigrationOutcome: Sendable {
     public internal(set) var isStopped = false
     /// Entries that stayed where they are, the first thousand.
     public internal(set) var left: [MigrationEvent] = []
+    public internal(set) var leftCount = 0
     /// Of the whole migration: what `sha256sum` prints for each file, as it was read and as it was read back.
     public internal(set) var manifests: (before: [UInt8], after: [UInt8]) = ([], [])
 }

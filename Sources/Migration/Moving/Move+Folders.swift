@@ -2,11 +2,21 @@ import Posix
 import Vault
 
 extension Move {
+    /// What a folder has now: it may have been changed since it was recorded. Its times are those of before, and so is
+    /// its mode if this program has opened it up.
+    private func present(_ record: Metadata, of folder: Source.Folder) throws(VaultError) -> Metadata {
+        var metadata = try source.metadata(of: .folder(folder))
+        (metadata.accessed, metadata.modified) = (record.accessed, record.modified)
+        if metadata.permissions == record.permissions | 0o700 { metadata.permissions = record.permissions }
+        return metadata
+    }
+
     /// Gives the folders at the destination what they had, and removes the emptied originals.
     func finishFolders(_ paths: [TreePath]) throws(MigrationError) {
         for path in paths.reversed() {
-            guard let metadata = folders[path], let pair = try pair(at: path) else { continue }
+            guard let record = folders[path], let pair = try pair(at: path) else { continue }
             try wrap(path, "give its attributes to") { () throws(VaultError) in
+                let metadata = isUndo ? record : try present(record, of: pair.source)
                 try destination.give(metadata, to: .folder(pair.destination))
                 let made = try destination.metadata(of: .folder(pair.destination))
                 if let difference = metadata.difference(from: made) {
@@ -24,6 +34,7 @@ extension Move {
                 guard error == .system(.ENOTEMPTY) || error == .system(.EEXIST) || error == .system(.ENOENT) else {
                     throw MigrationError(path, "remove the folder", error)
                 }
+                if let pair = try pair(at: path) { try noteStrangers(in: pair.source, path) }
             }
         }
     }

@@ -37,6 +37,8 @@ final class Move<Source: SourceTree, Destination: Tree> {
     var taken: [Item] = []
     /// Inodes with several names that were dealt with.
     var doneGroups: Set<UInt64> = []
+    /// The folders of other names of an inode, while a batch is gathered.
+    var groupPairs: [TreePath: Pair] = [:]
     private var number = 0
 
     init(
@@ -68,19 +70,26 @@ final class Move<Source: SourceTree, Destination: Tree> {
         do throws(Errno) { try folders.flush() } catch {
             throw MigrationError(nil, "write the log of the migration", .system(error))
         }
+        let start = Timespec.tick
         do throws(MigrationError) {
-            let pairs = try moveEntries()
+            let paths = try moveEntries()
             try settleTaken()
-            if !outcome.isStopped { try finishFolders(pairs) }
+            if !outcome.isStopped { try finishFolders(paths) }
+            if !outcome.isStopped, !options.removesOriginals { try noteLateChanges(since: start) }
         } catch {
             // Copies that have no name yet go; what was taken away goes for good, or comes back if it was written to.
             try settleTaken()
             throw error
         }
-        outcome.isComplete =
-            !outcome.isStopped && outcome.left.isEmpty && options.removesOriginals
-            ? (try wrap(.root, "list") { () throws(VaultError) in try source.entries(of: source.root) }).isEmpty
-            : !outcome.isStopped && outcome.left.isEmpty
+        if !outcome.isStopped, options.removesOriginals {
+            try noteStrangers(in: source.root, .root)
+            let isEmpty = try wrap(.root, "list") { () throws(VaultError) in
+                try source.entries(of: source.root).isEmpty
+            }
+            outcome.isComplete = isEmpty && outcome.leftCount == 0
+        } else {
+            outcome.isComplete = !outcome.isStopped && outcome.leftCount == 0
+        }
         do throws(Errno) { outcome.manifests = try digests.manifests() } catch {
             throw MigrationError(nil, "read the log of digests", .system(error))
         }
@@ -93,14 +102,18 @@ final class Move<Source: SourceTree, Destination: Tree> {
     private func moveEntries() throws(MigrationError) -> [TreePath] {
         var seen: [TreePath] = []
         var batch: [Item] = []
-        var bytes: Int64 = 0
+        var (names, bytes): (Int, Int64) = (0, 0)
         var stack: [(parent: Pair?, name: Name)] = [(nil, .current)]
         while let (parent, name) = stack.popLast() {
             guard let pair = try open(name, in: parent) else { continue }
             seen.append(pair.path)
-            let entries = try wrap(pair.path, "list") { () throws(VaultError) in
+            let entries: [DirectoryEntry]
+            do throws(VaultError) {
                 // In the order of the inodes: about the order on the disk.
-                try source.entries(of: pair.source).sorted { $0.inode < $1.inode }
+                entries = try source.entries(of: pair.source).sorted { $0.inode < $1.inode }
+            } catch {
+                leave(.unreadable(pair.path.path, error.errno))
+                continue
             }
             for entry in entries {
                 if isStopped() {
@@ -120,12 +133,14 @@ final class Move<Source: SourceTree, Destination: Tree> {
                     continue
                 }
                 guard let item = try item(entry.name, pair, status, kind) else { continue }
-                if !batch.isEmpty, batch.count >= options.batchFiles || bytes + status.size > mostBytes {
+                let size = max(status.size, 4096)
+                if !batch.isEmpty, names + item.names.count > options.batchFiles || size > mostBytes - bytes {
                     try move(batch)
-                    (batch, bytes) = ([], 0)
+                    (batch, names, bytes) = ([], 0, 0)
                 }
                 batch.append(item)
-                bytes += max(status.size, 4096)
+                names += item.names.count
+                bytes = size > mostBytes ? mostBytes : bytes + size
             }
         }
         try move(batch)
@@ -139,14 +154,17 @@ final class Move<Source: SourceTree, Destination: Tree> {
             return pair
         }
         let path = parent.path / name
-        let pair: Pair? = try wrap(path, "open the folder") { () throws(VaultError) in
-            guard try source.find(name, in: parent.source) != nil else { return nil }
-            let folder = try source.openFolder(name, in: parent.source)
+        let folder: Source.Folder
+        do throws(VaultError) {
+            folder = try source.openFolder(name, in: parent.source)
             // One that was made since the survey.
-            if folders[path] == nil {
-                folders.note(path, try source.metadata(of: .folder(folder)))
-                try backing { () throws(Errno) in try folders.flush() }
-            }
+            if folders[path] == nil { folders.note(path, try source.metadata(of: .folder(folder))) }
+        } catch {
+            if !error.isAbsence { leave(.unreadable(path.path, error.errno)) }
+            return nil
+        }
+        let pair: Pair? = try wrap(path, "open the folder") { () throws(VaultError) in
+            try backing { () throws(Errno) in try folders.flush() }
             if let there = try destination.find(name, in: parent.destination), there.kind != .directory {
                 try setAside(name, in: parent)
             }
@@ -175,12 +193,20 @@ final class Move<Source: SourceTree, Destination: Tree> {
         guard doneGroups.insert(status.inode).inserted else { return nil }
         var names = [(name: name, pair: pair)]
         for path in paths where path != pair.path / name {
-            guard let other = try self.pair(at: TreePath(names: Array(path.names.dropLast()))) else { continue }
+            guard let other = try groupPair(at: TreePath(names: Array(path.names.dropLast()))) else { continue }
             let last = path.names[path.names.count - 1]
             let found = try wrap(path, "look at") { () throws(VaultError) in try source.find(last, in: other.source) }
             if found?.inode == status.inode { names.append((last, other)) }
         }
         return Item(names, kind, status)
+    }
+
+    private func groupPair(at path: TreePath) throws(MigrationError) -> Pair? {
+        if let pair = groupPairs[path] { return pair }
+        if groupPairs.count >= 256 { groupPairs = [:] }
+        let pair = try self.pair(at: path)
+        groupPairs[path] = pair
+        return pair
     }
 
     /// The folders at a path, opened or made from the root on; nil if the source has none.
@@ -201,27 +227,20 @@ final class Move<Source: SourceTree, Destination: Tree> {
         do throws(VaultError) { return try body() } catch { throw MigrationError(path, doing, error) }
     }
 
-    /// Gives what is in the way at the destination another name: nothing is replaced.
-    func setAside(_ name: Name, in pair: Pair) throws(VaultError) {
-        for number in 1...10_000 {
-            let suffix = Array(".conflict-\(number)".utf8)
-            guard let free = Name(bytes: name.bytes.prefix(Name.maximumCount - suffix.count) + suffix) else { break }
-            do throws(VaultError) { try destination.setAside(name, as: free, in: pair.destination) } catch {
-                guard error == .system(.EEXIST) else { throw error }
-                continue
-            }
-            return tell(.setAside((pair.path / name).path, as: (pair.path / free).path))
-        }
-        throw .system(.EEXIST)
-    }
-
     /// A name in the workspace for an original.
     func keptName() -> Name {
         number += 1
         return Name(stringLiteral: "\(getpid())-\(String(UInt64.random(in: 0 ... .max), radix: 36))-\(number)")
     }
 
+    /// Tells of what is in a folder and cannot be moved, because it has no name in the tree.
+    func noteStrangers(in folder: Source.Folder, _ path: TreePath) throws(MigrationError) {
+        let strangers = try wrap(path, "list") { () throws(VaultError) in try source.strangers(in: folder) }
+        for name in strangers { leave(.stranger(path.path, name)) }
+    }
+
     func leave(_ event: MigrationEvent) {
+        outcome.leftCount += 1
         if outcome.left.count < Survey.mostFindings { outcome.left.append(event) }
         tell(event)
     }

@@ -91,6 +91,10 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
         guard let copy = work.copy, let metadata = work.metadata else { return }
         destination.dropCache(of: copy)
         do throws(VaultError) {
+            if let original = work.original, try !source.isUnchanged(original, since: work.status) {
+                work.failure = .busy
+                return
+            }
             let status = try destination.status(of: copy)
             work.digestOfCopy = try contents(copy, destination, status).digest()
             guard status.size == work.status.size, work.digestOfCopy == work.digest else {
@@ -115,16 +119,25 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
         }
         work.metadata = metadata
         do throws(VaultError) {
+            // Behind the metadata: reading a link moves its time of access.
+            work.node =
+                work.kind == .symbolicLink
+                ? .symbolicLink(target: try source.target(of: name, in: pair.source))
+                : .special(mode: work.status.mode, device: work.status.specialDevice)
+        } catch {
+            work.failure = .source(error)
+            return
+        }
+        do throws(VaultError) {
             for (index, (name, pair)) in work.names.enumerated() {
                 guard let status = try destination.find(name, in: pair.destination), status.kind == work.kind else {
                     continue
                 }
-                let isSame =
+                let there: Node =
                     work.kind == .symbolicLink
-                    ? try destination.target(of: name, in: pair.destination)
-                        == source.target(of: work.names[0].name, in: work.names[0].pair.source)
-                    : status.specialDevice == work.status.specialDevice
-                if isSame { work.present.insert(index) }
+                    ? .symbolicLink(target: try destination.target(of: name, in: pair.destination))
+                    : .special(mode: work.status.mode, device: status.specialDevice)
+                if there == work.node { work.present.insert(index) }
             }
         } catch { fail(error, "look at the copy of") }
     }
@@ -166,6 +179,7 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
         do throws(VaultError) { work.digest = try contents(original, source, work.status).digest() } catch {
             throw .reading(error)
         }
+        destination.dropCache(of: copy)
         do throws(VaultError) { work.digestOfCopy = try contents(copy, destination, status).digest() } catch {
             throw .writing(error)
         }

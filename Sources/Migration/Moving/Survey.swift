@@ -12,6 +12,8 @@ public struct Survey: Sendable {
         case unreadable(Errno)
         /// The user cannot give files to their owner.
         case otherOwner(UInt32)
+        /// The user is not in the file's group, and cannot give it to that.
+        case otherGroup(UInt32)
         /// So many names of the file lie outside of the folder: it stays readable there.
         case linkedOutside(UInt64)
         /// The folder is a vault.
@@ -47,7 +49,7 @@ extension Survey {
     public init(
         of folder: Descriptor, _ store: any Store, isStopped: () -> Bool = { false }
     ) throws(VaultError) {
-        let tree = PlainTree(store, root: folder, staging: folder, removed: folder)
+        let tree = PlainTree(store, root: folder, staging: folder, removed: folder, wiped: folder)
         try self.init(of: tree, isStopped: isStopped) { _, _ in }
     }
 
@@ -60,7 +62,7 @@ extension Survey {
         of tree: Side, isStopped: () -> Bool, seeing: (TreePath, Metadata) -> Void
     ) throws(VaultError) {
         let root = try tree.status(of: tree.root)
-        let user = geteuid()
+        let (user, ownGroups) = (geteuid(), Process.groups)
         var linkCounts: [UInt64: UInt64] = [:]
         var stack: [(parent: Side.Folder?, name: Name, path: TreePath)] = [(nil, .current, .root)]
         while let (parent, name, path) = stack.popLast() {
@@ -85,7 +87,11 @@ extension Survey {
                     continue
                 }
                 if status.device != root.device { note(path, .mountPoint) }
-                if user != 0, status.owner != user { note(path, .otherOwner(status.owner)) }
+                if user != 0, status.owner != user {
+                    note(path, .otherOwner(status.owner))
+                } else if user != 0, !ownGroups.contains(status.group) {
+                    note(path, .otherGroup(status.group))
+                }
                 guard let kind = status.kind, kind != .directory else {
                     stack.append((folder, entry.name, path))
                     continue
@@ -112,7 +118,9 @@ extension Survey {
         files += 1
         let isFirst = status.linkCount == 1 || groups[status.inode]?.count == 1
         guard isFirst else { return }
-        bytes += max(status.size, 0)
-        largest = max(largest, status.size)
+        // A sparse file may be of any size: what it takes is what counts.
+        let taken = min(max(status.size, 0), status.blocks.multipliedReportingOverflow(by: 512).partialValue)
+        bytes = bytes.addingReportingOverflow(taken).overflow ? .max : bytes + taken
+        largest = max(largest, taken)
     }
 }

@@ -33,6 +33,11 @@ final class Work<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
     var present: Set<Int> = []
     var failure: WorkFailure?
     var removal: Removal<Source>?
+    /// What it is, if it is no regular file.
+    var node: Node?
+    var stagedNode: Name?
+    /// The names at the destination that are its copy's.
+    var placed: [(name: Name, pair: Pair)] = []
 
     init(_ names: [(name: Name, pair: Pair)], _ kind: FileKind, _ status: FileStatus) {
         self.names = names

@@ -36,4 +36,15 @@ extension Descriptor {
 
     /// F_RDLCK while a read lease is held and no program waits to write.
     var lease: Int32 { fcntl(number, Self.getLease) }
+
+    /// Takes a write lease, which only one descriptor of a file can have: false if any other is open.
+    func takeWriteLease() -> Bool { fcntl(number, Self.setLease, F_WRLCK) == 0 }
+
+    /// Closes the file; from then on this is a descriptor of /dev/null.
+    func letGo() throws(Errno) {
+        let nothing = try Descriptor.open(path: "/dev/null", O_RDONLY)
+        guard dup2(nothing.number, number) != -1, fcntl(number, F_SETFD, FD_CLOEXEC) != -1 else { throw .current }
+    }
+
+    func giveUpLease() { _ = fcntl(number, Self.setLease, F_UNLCK) }
 }

@@ -62,7 +62,7 @@ extension PlainTree {
         do throws(Errno) { present = try store.attributeNames(of: file) } catch .EOPNOTSUPP { present = [] }
         for name in present {
             let bytes = Array(name.utf8)
-            guard KeptAttributes.contains(bytes), isMeant(bytes), !wanted.contains(bytes) else { continue }
+            guard KeptAttributes.mayBeKept(bytes), isMeant(bytes), !wanted.contains(bytes) else { continue }
             try store.removeAttribute(name, of: file)
         }
         for attribute in attributes where isMeant(attribute.name) {
@@ -84,9 +84,10 @@ extension PlainTree {
             accessed: .at(metadata.accessed), modified: .at(metadata.modified), of: name, in: folder)
     }
 
-    func flush(_ files: [PlainFile]) throws(VaultError) {
+    func flush(_ files: [PlainFile], hasNodes: Bool) throws(VaultError) {
         try backing { () throws(Errno) in
-            guard files.count <= Self.mostFlushedAlone else { return try store.synchronizeAll() }
+            // A symbolic link or a FIFO cannot be flushed alone.
+            guard !hasNodes, files.count <= Self.mostFlushedAlone else { return try store.synchronizeAll() }
             for file in files { try store.synchronize(file.descriptor, dataOnly: false) }
         }
     }
@@ -110,10 +111,9 @@ extension PlainTree {
             do throws(Errno) {
                 try store.rename(name, in: folder, to: newName, in: newFolder, flags: RENAME_NOREPLACE)
             } catch .EINVAL {
-                // The file system does not know the flag. No other program makes names in a folder under migration
-                // at this moment, or it loses a race that it would also lose to the mount.
-                guard (try? store.status(of: newName, in: newFolder)) == nil else { throw .EEXIST }
-                try store.rename(name, in: folder, to: newName, in: newFolder, flags: 0)
+                // The file system does not know the flag; a second name replaces nothing either.
+                try store.link(name, in: folder, to: newName, in: newFolder)
+                try store.unlink(name, in: folder)
             }
         }
     }
@@ -122,14 +122,24 @@ extension PlainTree {
         try backing { () throws(Errno) in try store.link(name, in: folder, to: newName, in: newFolder) }
     }
 
-    func makeNode(_ node: Node, _ name: Name, in folder: Descriptor) throws(VaultError) {
+    func stage(_ node: Node, _ metadata: Metadata) throws(VaultError) -> Name? {
+        let staged = nextName()
         try backing { () throws(Errno) in
             switch node {
-            case .symbolicLink(let target): try store.makeSymbolicLink(to: target, name, in: folder)
-            case .special(let mode, let device): try store.makeNode(name, in: folder, mode: mode, device: device)
+            case .symbolicLink(let target): try store.makeSymbolicLink(to: target, staged, in: staging)
+            case .special(let mode, let device): try store.makeNode(staged, in: staging, mode: mode, device: device)
             }
+            try give(metadata, toNode: staged, in: staging)
         }
+        return staged
     }
+
+    func publish(_ node: Node, _ staged: Name?, as name: Name, in folder: Descriptor) throws(VaultError) {
+        guard let staged else { throw .system(.ENOENT) }
+        try rename(staged, in: staging, to: name, in: folder)
+    }
+
+    func removeStaged(_ node: Name) { try? store.unlink(node, in: staging) }
 
     func flushAll() throws(VaultError) { try backing { () throws(Errno) in try store.synchronizeAll() } }
 

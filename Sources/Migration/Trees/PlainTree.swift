@@ -15,16 +15,19 @@ final class PlainTree: Tree {
     /// The workspace's folders for staged files, and for originals that were taken away.
     let staging: Descriptor
     let removed: Descriptor
+    /// The workspace's folder for originals that are overwritten.
+    let wiped: Descriptor
     private let number = Atomic<UInt64>(0)
     private let isPrivileged = geteuid() == 0
     var isOwnerRestricted: Bool { !isPrivileged }
 
-    /// - Parameter store: holds all three folders.
-    init(_ store: any Store, root: Descriptor, staging: Descriptor, removed: Descriptor) {
+    /// - Parameter store: holds all the folders.
+    init(_ store: any Store, root: Descriptor, staging: Descriptor, removed: Descriptor, wiped: Descriptor) {
         self.store = store
         self.root = root
         self.staging = staging
         self.removed = removed
+        self.wiped = wiped
         // The kernel sends it when a lease is broken; it would end the process.
         signal(SIGIO, SIG_IGN)
     }
@@ -113,10 +116,14 @@ final class PlainTree: Tree {
         guard let subject = try descriptor(of: subject) else { return [] }
         return try backing { () throws(Errno) in
             let names: [String]
-            do throws(Errno) { names = try store.attributeNames(of: subject) } catch .EOPNOTSUPP { return [] }
-            return try names.filter { KeptAttributes.contains(Array($0.utf8)) }.map { (name) throws(Errno) in
+            do throws(Errno) {
+                names = try store.attributeNames(of: subject)
+                // It could not be given to the copy, and would be lost.
+                guard try subject.hasOnlyTextualAttributeNames() else { throw .EILSEQ }
+            } catch .EOPNOTSUPP { return [] }
+            return try names.filter { KeptAttributes.mayBeKept(Array($0.utf8)) }.map { (name) throws(Errno) in
                 Attribute(name: Array(name.utf8), value: try store.attribute(name, of: subject))
-            }
+            }.filter(KeptAttributes.isKept)
         }
     }
 

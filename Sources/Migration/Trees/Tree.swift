@@ -42,15 +42,20 @@ protocol Tree: AnyObject, Sendable {
     /// Gives owner, attributes, mode and times.
     func give(_ metadata: Metadata, to subject: Subject<Self>) throws(VaultError)
     /// Makes staged files durable, with all that was given to them.
-    func flush(_ files: [Opened]) throws(VaultError)
+    ///
+    /// - Parameter hasNodes: there are staged nodes, too.
+    func flush(_ files: [Opened], hasNodes: Bool) throws(VaultError)
     /// Lets the kernel forget what it has of the contents in memory, so that they are read from the disk.
     func dropCache(of file: Opened)
     /// Gives a staged file its name. `EEXIST` if the name is taken.
     func publish(_ file: Opened, as name: Name, in folder: Folder) throws(VaultError)
     /// Gives what has a name another one.
     func link(_ name: Name, in folder: Folder, to newName: Name, in newFolder: Folder) throws(VaultError)
-    /// Makes a symbolic link, FIFO, socket or device node.
-    func makeNode(_ node: Node, _ name: Name, in folder: Folder) throws(VaultError)
+    /// Makes a symbolic link, FIFO, socket or device node as a staged one; nil if the tree makes it when it gets its name.
+    func stage(_ node: Node, _ metadata: Metadata) throws(VaultError) -> Name?
+    /// Makes a node, or gives a staged one its name. `EEXIST` if the name is taken.
+    func publish(_ node: Node, _ staged: Name?, as name: Name, in folder: Folder) throws(VaultError)
+    func removeStaged(_ node: Name)
     /// Makes everything durable: contents, metadata and names.
     func flushAll() throws(VaultError)
     func removeStaged(_ file: Opened)

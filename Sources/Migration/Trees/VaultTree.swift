@@ -60,8 +60,31 @@ final class VaultTree: Tree {
 
     func attributes(of subject: Subject<VaultTree>) throws(VaultError) -> [Attribute] {
         guard let owner = try attributeOwner(of: subject) else { return [] }
-        return try vault.attributeNames(of: owner).filter(KeptAttributes.contains).map { (name) throws(VaultError) in
-            Attribute(name: name, value: try vault.attribute(name, of: owner))
+        var attributes = try vault.attributeNames(of: owner).filter(KeptAttributes.isStored)
+            .map { (name) throws(VaultError) in Attribute(name: name, value: try vault.attribute(name, of: owner)) }
+        if let own = ownClass(of: subject) { attributes.append(KeptAttributes.attribute(of: own)) }
+        return attributes
+    }
+
+    /// The class that was set on a file or folder itself. The root has that of the vault, which is chosen anew.
+    private func ownClass(of subject: Subject<VaultTree>) -> ProtectionClass? {
+        switch subject {
+        case .file(let file) where file.header.protection.isExplicit: file.protectionClass
+        case .folder(let folder) where folder.identifier != root.identifier && folder.record.isExplicit:
+            folder.record.defaultClass
+        default: nil
+        }
+    }
+
+    private func setOwnClass(_ attributes: [Attribute], of subject: Subject<VaultTree>) throws(VaultError) {
+        guard let wanted = attributes.compactMap(\.protectionClass).first, wanted != ownClass(of: subject) else {
+            return
+        }
+        switch subject {
+        case .file(let file): try file.setClass(wanted)
+        case .folder(let folder) where folder.identifier != root.identifier:
+            try vault.setDefaultClass(wanted, isExplicit: true, of: folder)
+        default: break
         }
     }
 
@@ -106,7 +129,10 @@ final class VaultTree: Tree {
         if status.owner != metadata.owner || status.group != metadata.group {
             try setOwner(metadata.owner, metadata.group, of: subject)
         }
-        if let owner = try attributeOwner(of: subject) { try give(metadata.attributes, to: owner) }
+        try setOwnClass(metadata.attributes, of: subject)
+        if let owner = try attributeOwner(of: subject) {
+            try give(metadata.attributes.filter { $0.protectionClass == nil }, to: owner)
+        }
         try setModeAndTimes(metadata, of: subject, isLink: status.kind == .symbolicLink)
     }
 
@@ -120,7 +146,7 @@ final class VaultTree: Tree {
 
     private func give(_ attributes: [Attribute], to owner: AttributeOwner) throws(VaultError) {
         let wanted = Set(attributes.map(\.name))
-        for name in try vault.attributeNames(of: owner) where KeptAttributes.contains(name) && !wanted.contains(name) {
+        for name in try vault.attributeNames(of: owner) where KeptAttributes.isStored(name) && !wanted.contains(name) {
             if KeptAttributes.isAccessList(name) {
                 try vault.removeAccessList(of: owner)
             } else if KeptAttributes.isDefaultList(name) {
@@ -157,7 +183,7 @@ final class VaultTree: Tree {
         }
     }
 
-    func flush(_ files: [File]) throws(VaultError) { try vault.checkpoint() }
+    func flush(_ files: [File], hasNodes: Bool) throws(VaultError) { try vault.checkpoint() }
 
     func dropCache(of file: File) {
         // Only clean pages go, and the file was flushed.
@@ -174,7 +200,10 @@ final class VaultTree: Tree {
         try vault.link(name, in: folder, file: file, to: newName, in: newFolder)
     }
 
-    func makeNode(_ node: Node, _ name: Name, in folder: Directory) throws(VaultError) {
+    func stage(_ node: Node, _ metadata: Metadata) -> Name? { nil }
+    func removeStaged(_ node: Name) {}
+
+    func publish(_ node: Node, _ staged: Name?, as name: Name, in folder: Directory) throws(VaultError) {
         switch node {
         case .symbolicLink(let target):
             try vault.makeSymbolicLink(to: target, name, in: folder, user: owner.user, group: owner.group)

@@ -16,7 +16,7 @@ final class LineLog {
 
     /// Opens the log, or makes it. `line` gets each line that is whole, from the first one on.
     ///
-    /// What follows a line that is not whole is dropped: it was not durable, so nothing was done because of it.
+    /// Lines that are not whole are left out: a crash leaves such, and nothing was done because of them.
     init(_ name: Name, in folder: Descriptor, _ store: any Store, line: (ArraySlice<UInt8>) -> Void) throws(Errno) {
         self.store = store
         file = try store.open(name, in: folder, O_RDWR | O_CREAT | O_NONBLOCK, mode: 0o600)
@@ -25,9 +25,9 @@ final class LineLog {
         for text in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             guard text.endIndex < bytes.endIndex, text.count > Self.checkCount,
                 text.prefix(Self.checkCount).elementsEqual(Self.check(text.dropFirst(Self.checkCount)))
-            else { break }
+            else { continue }
             line(text.dropFirst(Self.checkCount))
-            end += Int64(text.count) + 1
+            end = Int64(text.endIndex) + 1
         }
         if Int64(bytes.count) > end { try store.truncate(file, to: end) }
     }

@@ -12,6 +12,7 @@ public final class Workspace {
     public let folder: Descriptor
     let staging: Descriptor
     let removed: Descriptor
+    let wiped: Descriptor
 
     /// The workspace's name beside the folder `name`; nil for a name that is too long.
     public static func name(for name: Name) -> Name? {
@@ -26,6 +27,7 @@ public final class Workspace {
         folder = try Self.openOrMake(name, in: parent, store)
         staging = try Self.openOrMake("staging", in: folder, store)
         removed = try Self.openOrMake("removed", in: folder, store)
+        wiped = try Self.openOrMake("wiped", in: folder, store)
     }
 
     private static func openOrMake(_ name: Name, in parent: Descriptor, _ store: any Store) throws(Errno) -> Descriptor
@@ -33,6 +35,11 @@ public final class Workspace {
         do throws(Errno) { try store.makeDirectory(name, in: parent, mode: 0o700) } catch {
             guard error == .EEXIST else { throw error }
         }
+        return try open(name, in: parent, store)
+    }
+
+    /// Opens a workspace that is there. `EPERM` if another user can change what is in it.
+    public static func open(_ name: Name, in parent: Descriptor, _ store: any Store) throws(Errno) -> Descriptor {
         let folder = try store.open(name, in: parent, O_RDONLY | O_DIRECTORY)
         // Another user could take files out, or put some in.
         let status = try store.status(of: folder)
@@ -87,8 +94,22 @@ public final class Workspace {
         try store.synchronize(parent, dataOnly: false)
     }
 
+    /// Whether a folder holds only what this program makes in a workspace, and no original.
+    public static func holdsNothingElse(_ folder: Descriptor, _ store: any Store) throws(Errno) -> Bool {
+        let known: Set<Name> = [
+            "vault", "staging", "removed", "wiped", "folders", "removals", "digests", "record.new",
+        ]
+        for entry in try store.entries(of: folder) {
+            guard known.contains(entry.name) else { return false }
+            guard entry.name == "removed" else { continue }
+            let removed = try store.open(entry.name, in: folder, O_RDONLY | O_DIRECTORY)
+            guard try store.entries(of: removed).isEmpty else { return false }
+        }
+        return true
+    }
+
     /// The record goes last: until then the folder is known for what it is.
-    private static func empty(_ folder: Descriptor, _ store: any Store) throws(Errno) {
+    public static func empty(_ folder: Descriptor, _ store: any Store) throws(Errno) {
         for entry in try store.entries(of: folder) where entry.name != record {
             if try store.status(of: entry.name, in: folder).kind == .directory {
                 try empty(try store.open(entry.name, in: folder, O_RDONLY | O_DIRECTORY), store)

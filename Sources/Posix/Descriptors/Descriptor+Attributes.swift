@@ -66,6 +66,16 @@ extension Descriptor {
     }
 
     /// The bytes that the call puts into a buffer: first a small one, which suffices for nearly all values.
+    /// Whether `attributeNames` has all names.
+    ///
+    /// Source: flistxattr(2).
+    package func hasOnlyTextualAttributeNames() throws(Errno) -> Bool {
+        let list = try unsafe bytes {
+            unsafe lk_listxattr(number, $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)
+        }
+        return list.split(separator: 0).allSatisfy { String(validating: $0, as: UTF8.self) != nil }
+    }
+
     private func bytes(_ body: (UnsafeMutableRawBufferPointer) -> Int) throws(Errno) -> [UInt8] {
         do throws(Errno) {
             return try unsafe bytes(atMost: 512, body)

@@ -38,7 +38,7 @@ final class LeftTombstones: Sendable {
 extension Name {
     /// Whether a store gives such a name to a removed file for as long as it is open: a file system in user space, or
     /// NFS.
-    var isOfRemovedFile: Bool {
+    package var isOfRemovedFile: Bool {
         for prefix in [".fuse_hidden", ".nfs"] where bytes.starts(with: prefix.utf8) {
             let rest = bytes.dropFirst(prefix.utf8.count)
             let (digits, letters) = (UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"))

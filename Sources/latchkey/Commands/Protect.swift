@@ -23,8 +23,9 @@ struct Protect: ParsableCommand {
             back. Until it has ended, files are partly in the folder and partly in the vault, so end programs that \
             use them, above all those that synchronise the folder.
 
-            The originals are removed, not wiped: on a flash disk, or with snapshots, nothing can be. Who has had the \
-            disk before, or gets parts of it that were not used again, may still read them.
+            On a rotating disk whose file system writes in place, such as ext4, the originals are overwritten before \
+            they are removed. Elsewhere, and where there are snapshots, that is of no use: until the disk has used the \
+            space again, who examines it may find parts of them.
             """ + Examples.of("latchkey protect documents", "latchkey protect --undo documents"))
 
     @OptionGroup var migration: MigrationArguments
@@ -61,14 +62,20 @@ struct Protect: ParsableCommand {
 
     func run() throws {
         let targets = try folders.map { (word) throws(CommandError) in try MigratedFolder(word) }
-        if migration.undo { return try targets.forEach { try undo($0) } }
         for target in targets {
-            if let record = try target.record() {
-                try resume(target, record)
-            } else {
+            if try target.record() == nil {
+                guard !migration.undo else { throw Self.nothingToUndo(target) }
                 try begin(target)
+            } else {
+                try goOn(target, try WorkspaceHold(target))
             }
         }
+    }
+
+    private static func nothingToUndo(_ target: MigratedFolder) -> CommandError {
+        CommandError(
+            .failed, "no interrupted latchkey protect of \(target.path.path) is there to go back from",
+            try: "latchkey unprotect \(target.path.path.quoted)   (if it is protected)")
     }
 }
 
@@ -77,37 +84,36 @@ struct Protect: ParsableCommand {
 extension Protect {
     private func begin(_ target: MigratedFolder) throws {
         try target.refuse()
-        try removeStaleWorkspace(of: target)
-        let vault = try PlannedVault(for: target, name)
-        let plan = try plan(target)
-        try waitForWriters(in: target)
-        let (screen, standard) = try settings(target, plan)
-        let new = try NewVault(
-            at: target.vaultInWorkspace, options, hasPasscode: true, or: standard)
-        let first = NewVault.First(
-            kind: .passcode,
-            secret: try passcode.source.readNew(
-                .passcode.of(target.path.path), options.strength, isGuarded: options.deviceKey?.isSealed == true))
-        try new.make(first) { () throws(CommandError) in
-            guard target.workspacePath.mkdir(0o700) == 0 else {
-                throw CommandError(cannot: "make the workspace", target.workspacePath, .current)
-            }
+        try target.refuse(holding: [
+            passcode.passcodeFile, options.recoveryKeyFile, options.deviceKey?.path, migration.digests,
+        ])
+        if keep, target.unprotectedPath.access(F_OK) == 0 {
+            throw CommandError(
+                .failed, "\(target.unprotectedPath) is there already; nothing was done",
+                try: "mv \(target.unprotectedPath.quoted) elsewhere, and the same again")
         }
-        var record = MigrationRecord(.protect, name: vault.name, vault: vault.path)
-        record.deviceKey = options.deviceKey?.path.map { AbsolutePath(lexically: $0).path }
-        record.keepsOriginals = keep
-        record.locksWithScreen = screen
-        record.digests = migration.digests.map { AbsolutePath(lexically: $0).path }
-        try move(target, record, first.secret, mayBeLast: true)
-    }
-
-    /// An interruption before the first file was moved: a vault without files.
-    private func removeStaleWorkspace(of target: MigratedFolder) throws(CommandError) {
-        let path = target.workspacePath
-        guard path.access(F_OK) == 0 else { return }
-        let store = try target.store()
-        do throws(Errno) { try Workspace.remove(target.workspace, in: store.root, store) } catch {
-            throw CommandError(cannot: "remove", path, error)
+        let vault = try PlannedVault(for: target, name)
+        let hold = try WorkspaceHold(target)
+        do {
+            let plan = try plan(target)
+            try waitForWriters(in: target)
+            let (screen, standard) = try settings(target, plan)
+            var record = MigrationRecord(.protect, name: vault.name, vault: vault.path)
+            record.deviceKey = options.deviceKey?.path.map { AbsolutePath(lexically: $0).path }
+            record.keepsOriginals = keep
+            record.locksWithScreen = screen
+            record.digests = migration.digests.map { AbsolutePath(lexically: $0).path }
+            let new = try NewVault(at: target.vaultInWorkspace, options, hasPasscode: true, or: standard)
+            let first = NewVault.First(
+                kind: .passcode,
+                secret: try passcode.source.readNew(
+                    .passcode.of(target.path.path), options.strength, isGuarded: options.deviceKey?.isSealed == true))
+            try migration.makeDigests()
+            try new.make(first) {}
+            try move(target, hold, record, first.secret, mayBeLast: true)
+        } catch {
+            hold.giveUp()
+            throw error
         }
     }
 
@@ -128,7 +134,10 @@ extension Protect {
         _ target: MigratedFolder, _ plan: MigrationPlan
     ) throws(CommandError) -> (screen: Bool, standard: ProtectionClass) {
         for warning in plan.warnings { Standard.error("latchkey: warning: \(warning)") }
-        if !migration.json { Standard.output("\(target.path.path): \(plan.text)") }
+        if !migration.json {
+            Standard.output("\(target.path.path): \(plan.text)")
+            if !keep { Standard.output(try Medium(of: target.path.path).sentence) }
+        }
         var screen = lockWithScreen
         if !migration.yes {
             guard let terminal = Terminal.standardInput() else {
@@ -164,46 +173,57 @@ extension Protect {
     }
 }
 
-// MARK: On the way
+// MARK: On the way, and back
 
 extension Protect {
     private func again(_ target: MigratedFolder) -> Printable { "latchkey protect \(target.path.path.quoted)" }
 
-    private func resume(_ target: MigratedFolder, _ record: MigrationRecord) throws {
+    private func goOn(_ target: MigratedFolder, _ hold: WorkspaceHold) throws {
+        guard let record = try target.record() else { throw Self.nothingToUndo(target) }
         guard record.direction == .protect else {
             throw CommandError(
                 .failed, "\(target.path.path) is just being turned back into an ordinary folder",
                 try: "latchkey unprotect \(target.path.path.quoted)   (to go on)",
                 "latchkey unprotect --undo \(target.path.path.quoted)   (to go back)")
         }
-        guard record.step == .moving else {
-            try finish(target, record)
-            return try Startup(name: record.name).begin()
-        }
-        try waitForWriters(in: target)
-        if !migration.json { Standard.output("\(target.path.path): goes on where it was interrupted.") }
-        try PasscodeTries.repeating(passcode.isAsked) { () throws(CommandError) in
-            let secret = try passcode.read(of: target.vaultInWorkspace, deviceKey: record.deviceKey)
-            try lastTry.trying { (mayBeLast) throws(CommandError) in
-                try move(target, record, secret, mayBeLast: mayBeLast)
+        switch record.step {
+        case .returned: try endUndo(target, hold, record)
+        case .moved where migration.undo: throw Self.nothingToUndo(target)
+        case .moved:
+            try finish(target, hold, record)
+            try Startup(name: record.name).begin()
+        case .moving:
+            if !migration.undo { try waitForWriters(in: target) }
+            if !migration.json {
+                Standard.output("\(target.path.path): goes \(migration.undo ? "back" : "on") from where it was interrupted.")
+            }
+            try PasscodeTries.repeating(passcode.isAsked) { () throws(CommandError) in
+                let secret = try passcode.read(of: target.vaultInWorkspace, deviceKey: record.deviceKey)
+                try lastTry.trying { (mayBeLast) throws(CommandError) in
+                    if migration.undo {
+                        try undo(target, hold, record, secret, mayBeLast: mayBeLast)
+                    } else {
+                        try move(target, hold, record, secret, mayBeLast: mayBeLast)
+                    }
+                }
             }
         }
     }
 
     private func move(
-        _ target: MigratedFolder, _ record: MigrationRecord, _ secret: borrowing Secret, mayBeLast: Bool
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord, _ secret: borrowing Secret,
+        mayBeLast: Bool
     ) throws(CommandError) {
         let credential = try Credential?(.passcode, secret, mayBeLast: mayBeLast)
-        let report = MigrationReport(isJSON: migration.json)
-        let stop = MigrationRun.StopFlag()
+        let (report, stop) = (MigrationReport(isJSON: migration.json), MigrationRun.StopFlag())
         var engine = migration.engine
         engine.removesOriginals = !record.keepsOriginals
+        engine.overwrites = try Medium(of: target.path.path).isOverwrittenInPlace
         var record = record
         do {
             let opened = try OpenedMigration(
                 .protect, isUndo: false, target, vault: target.vaultInWorkspace, deviceKey: record.deviceKey,
-                credential,
-                engine, report, stop)
+                credential, engine, report, stop)
             try opened.write(record)
             let (outcome, survey, seconds) = try opened.run(report, stop, again: again(target))
             record.step = .moved
@@ -211,63 +231,84 @@ extension Protect {
             try opened.write(record)
             if !migration.json { migration.tell(outcome, survey, seconds) }
         }
-        try finish(target, record)
+        try finish(target, hold, record)
         try Startup(name: record.name).begin(unlockingWith: secret)
     }
 
     /// Puts the vault into its place. Each step may have been done already.
-    private func finish(_ target: MigratedFolder, _ record: MigrationRecord) throws(CommandError) {
+    private func finish(
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+    ) throws(CommandError) {
         if record.keepsOriginals { try keepOriginals(of: target) }
+        try closeFolder(of: target, hold, record)
         let place = PlannedVault(record)
         try place.take(target.vaultInWorkspace)
         try place.keepName(mountPoint: target.path.path, record)
-        let store = try target.store()
-        do throws(Errno) {
-            // A program that saves there while nothing is mounted would leave plaintext.
-            try BareMountPoint(target.path.path).close()
-            try Workspace.remove(target.workspace, in: store.root, store)
-        } catch { throw CommandError(cannot: "remove", target.workspacePath, error) }
+        try hold.remove()
         Standard.output(
             "\(target.path.path) is protected: its files lie in the vault \(record.name), in \(record.vault).")
     }
 
-    private func keepOriginals(of target: MigratedFolder) throws(CommandError) {
-        let kept = target.path.path + ".unprotected"
-        guard kept.access(F_OK) != 0 else { return }
-        guard target.path.path.rename(to: kept) == 0, target.path.path.mkdir(0o700) == 0 else {
-            throw CommandError(cannot: "rename", target.path.path, .current)
-        }
-        Standard.output("The originals are in \(kept), unprotected.")
+    /// Closes the emptied folder, on which the vault is mounted. A program that saves there while nothing is mounted would
+    /// leave plaintext, and one that has done so by now has it moved by the next run.
+    private func closeFolder(
+        of target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+    ) throws(CommandError) {
+        let isEmpty: Bool
+        do throws(Errno) {
+            let point = try BareMountPoint(target.path.path)
+            try point.close()
+            isEmpty = try BareMountPoint(target.path.path).isEmpty()
+            if !isEmpty { try point.open() }
+        } catch { throw CommandError(cannot: "close the folder", target.path.path, error) }
+        guard !isEmpty else { return }
+        var record = record
+        record.step = .moving
+        try hold.write(record)
+        throw CommandError(
+            .failed, "new files have come into \(target.path.path) meanwhile; all others are moved", try: again(target))
     }
-}
 
-// MARK: Back
+    /// The originals get another name, and an empty folder has theirs, in one step.
+    private func keepOriginals(of target: MigratedFolder) throws(CommandError) {
+        do throws(Errno) {
+            let parent = try Descriptor.open(path: target.parent, O_RDONLY | O_DIRECTORY)
+            let folder = try parent.open(target.name, O_RDONLY | O_DIRECTORY)
+            // Done before an interruption.
+            if try folder.entries().isEmpty { return }
+            let kept = target.unprotectedPath
+            guard kept.mkdir(0o700) == 0 || Errno.current == .EEXIST, let name = kept.lastName else { throw Errno.current }
+            guard try parent.open(name, O_RDONLY | O_DIRECTORY).entries().isEmpty else { throw Errno.ENOTEMPTY }
+            try parent.rename(target.name, to: name, in: parent, flags: RENAME_EXCHANGE)
+            try parent.synchronize(dataOnly: false)
+            Standard.output("The originals are in \(kept), unprotected.")
+        } catch { throw CommandError(cannot: "keep the originals in", target.unprotectedPath, error) }
+    }
 
-extension Protect {
-    private func undo(_ target: MigratedFolder) throws {
-        guard let record = try target.record(), record.direction == .protect, record.step == .moving else {
-            throw CommandError(
-                .failed, "no interrupted latchkey protect of \(target.path.path) is there to go back from",
-                try: "latchkey unprotect \(target.path.path.quoted)   (if it is protected)")
+    private func undo(
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord, _ secret: borrowing Secret,
+        mayBeLast: Bool
+    ) throws(CommandError) {
+        let credential = try Credential?(.passcode, secret, mayBeLast: mayBeLast)
+        let (report, stop) = (MigrationReport(isJSON: migration.json), MigrationRun.StopFlag())
+        var record = record
+        do {
+            let opened = try OpenedMigration(
+                .unprotect, isUndo: true, target, vault: target.vaultInWorkspace, deviceKey: record.deviceKey,
+                credential, migration.engine, report, stop)
+            let (outcome, survey, seconds) = try opened.run(report, stop, again: again(target))
+            record.step = .returned
+            try opened.write(record)
+            if !migration.json { migration.tell(outcome, survey, seconds) }
         }
-        let report = MigrationReport(isJSON: migration.json)
-        let stop = MigrationRun.StopFlag()
-        try PasscodeTries.repeating(passcode.isAsked) { () throws(CommandError) in
-            let secret = try passcode.read(of: target.vaultInWorkspace, deviceKey: record.deviceKey)
-            try lastTry.trying { (mayBeLast) throws(CommandError) in
-                let credential = try Credential?(.passcode, secret, mayBeLast: mayBeLast)
-                let opened = try OpenedMigration(
-                    .unprotect, isUndo: true, target, vault: target.vaultInWorkspace, deviceKey: record.deviceKey,
-                    credential, migration.engine, report, stop)
-                let (outcome, survey, seconds) = try opened.run(report, stop, again: again(target))
-                if !migration.json { migration.tell(outcome, survey, seconds) }
-            }
-        }
+        try endUndo(target, hold, record)
+    }
+
+    private func endUndo(
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+    ) throws(CommandError) {
         try PlannedVault.destroy(target.vaultInWorkspace, deviceKey: record.deviceKey)
-        let store = try target.store()
-        do throws(Errno) { try Workspace.remove(target.workspace, in: store.root, store) } catch {
-            throw CommandError(cannot: "remove", target.workspacePath, error)
-        }
+        try hold.remove()
         Standard.output("\(target.path.path) is as it was: an ordinary folder.")
     }
 }

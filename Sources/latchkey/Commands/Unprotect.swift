@@ -27,42 +27,66 @@ struct Unprotect: ParsableCommand {
     var folder: Path
 
     func run() throws {
-        let vault = try ProtectedFolder(folder)
-        let target = try MigratedFolder(vault.mountPoint)
-        if let record = try target.record() {
-            guard record.direction == .unprotect else {
-                throw CommandError(
-                    .failed, "\(target.path.path) is not wholly protected yet",
-                    try: "latchkey protect \(target.path.path.quoted)   (to go on)",
-                    "latchkey protect --undo \(target.path.path.quoted)   (to go back)")
+        let known = try ProtectedFolder.interrupted(folder)
+        let target: MigratedFolder
+        let hold: WorkspaceHold
+        if let known {
+            target = known
+            hold = try WorkspaceHold(target)
+        } else {
+            guard !migration.undo else { throw Self.nothingToUndo(folder) }
+            let vault = try ProtectedFolder(folder)
+            target = try MigratedFolder(vault.mountPoint)
+            try target.refuse(holding: [migration.digests])
+            try confirm(target)
+            hold = try WorkspaceHold(target)
+            do { return try begin(vault, target, hold) } catch {
+                hold.giveUp()
+                throw error
             }
-            if migration.undo { return try undo(target, record) }
-            guard record.step == .moving else { return try finish(target, record) }
-            return try move(target, record)
         }
-        guard !migration.undo else {
-            throw CommandError(
-                .failed, "no interrupted latchkey unprotect of \(target.path.path) is there to go back from",
-                try: "latchkey protect \(target.path.path.quoted)   (to protect it)")
-        }
-        try begin(vault, target)
+        try goOn(target, hold)
+    }
+
+    private static func nothingToUndo(_ folder: Path) -> CommandError {
+        CommandError(
+            .failed, "no interrupted latchkey unprotect of \(folder) is there to go back from",
+            try: "latchkey protect \(folder.quoted)   (to protect it)")
     }
 }
 
 extension Unprotect {
-    private func begin(_ vault: ProtectedFolder, _ target: MigratedFolder) throws {
-        try confirm(target)
-        let found = try PathArgument.of(vault.folder)
-        if case .vault = found {} else { try Unmount.parse([]).unmount(found) }
-        do throws(Errno) {
-            let bare = try BareMountPoint(target.path.path)
-            guard try bare.isEmpty() else { throw Errno.ENOTEMPTY }
-            try bare.open()
-        } catch { throw CommandError(cannot: "use as an ordinary folder", target.path.path, error) }
+    private func again(_ target: MigratedFolder) -> Printable { "latchkey unprotect \(target.path.path.quoted)" }
+
+    private func begin(_ vault: ProtectedFolder, _ target: MigratedFolder, _ hold: WorkspaceHold) throws {
+        try migration.makeDigests()
         var record = MigrationRecord(.unprotect, name: vault.name ?? "", vault: vault.folder)
         record.deviceKey = vault.deviceKey
         record.digests = migration.digests.map { AbsolutePath(lexically: $0).path }
-        try move(target, record)
+        try unmount(record)
+        let wasClosed = BareMountPoint.isClosed(target.path.path)
+        do {
+            try openFolder(of: target, mustBeEmpty: true)
+            try move(target, hold, record)
+        } catch {
+            // Nothing was moved yet: the folder is closed again.
+            if wasClosed, (try? target.record())?.step == nil { try? BareMountPoint(target.path.path).close() }
+            throw error
+        }
+    }
+
+    private func unmount(_ record: MigrationRecord) throws {
+        let found = try PathArgument.of(record.vault)
+        if case .vault = found { return }
+        try Unmount.parse([]).unmount(found)
+    }
+
+    private func openFolder(of target: MigratedFolder, mustBeEmpty: Bool) throws(CommandError) {
+        do throws(Errno) {
+            let bare = try BareMountPoint(target.path.path)
+            if mustBeEmpty, try !bare.isEmpty() { throw .ENOTEMPTY }
+            try bare.open()
+        } catch { throw CommandError(cannot: "use as an ordinary folder", target.path.path, error) }
     }
 
     private func confirm(_ target: MigratedFolder) throws(CommandError) {
@@ -73,28 +97,50 @@ extension Unprotect {
                 "there is no terminal to ask at whether \(target.path.path) is to be an ordinary folder; nothing was done",
                 try: "the same with --yes")
         }
-        guard
-            try terminal.yes(
-                "Turn \(target.path.path) into an ordinary folder, which all can read who have the disk?",
-                usually: false)
-        else { throw CommandError(.failed, "nothing was done") }
+        let question: Printable =
+            "Turn \(target.path.path) into an ordinary folder, which all can read who have the disk?"
+        guard try terminal.yes(question, usually: false) else { throw CommandError(.failed, "nothing was done") }
     }
 
-    private func again(_ target: MigratedFolder) -> Printable { "latchkey unprotect \(target.path.path.quoted)" }
+    private func goOn(_ target: MigratedFolder, _ hold: WorkspaceHold) throws {
+        guard let record = try target.record() else { throw Self.nothingToUndo(folder) }
+        switch record.step {
+        case .returned: return try endUndo(target, hold, record)
+        // Files may have come into the vault since, by a mount elsewhere.
+        case .moved where try PlannedVault.isEmpty(record.vault):
+            guard !migration.undo else {
+                throw CommandError(
+                    .failed, "all files are out of the vault, which is being removed: there is no way back",
+                    try: "\(again(target))   (to end it)", "latchkey protect \(target.path.path.quoted)   (after that)")
+            }
+            return try finish(target, hold, record)
+        case .moved, .moving: break
+        }
+        // A unit may have mounted the vault again meanwhile.
+        try unmount(record)
+        try openFolder(of: target, mustBeEmpty: false)
+        if migration.undo { return try undo(target, hold, record) }
+        if !migration.json { Standard.output("\(target.path.path): goes on from where it was interrupted.") }
+        try move(target, hold, record)
+    }
 
-    private func move(_ target: MigratedFolder, _ record: MigrationRecord) throws(CommandError) {
+    private func move(
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+    ) throws(CommandError) {
         var record = record
+        record.step = .moving
         try withVault(target, record, .unprotect, isUndo: false) { (opened, report, stop) throws(CommandError) in
             let survey = try opened.survey()
             try MigrationPlan(survey, in: target.parent, holdsBoth: !isNear(target, record), migration.engine).refuse()
             try opened.write(record)
+            if !record.name.isEmpty { Startup(name: record.name).end() }
             let (outcome, _, seconds) = try opened.run(report, stop, again: again(target))
             record.step = .moved
             try migration.write(outcome, to: record.digests)
             try opened.write(record)
             if !migration.json { migration.tell(outcome, survey, seconds) }
         }
-        try finish(target, record)
+        try finish(target, hold, record)
     }
 
     /// Whether what is removed from the vault makes room for the files.
@@ -111,8 +157,7 @@ extension Unprotect {
     ) throws(CommandError) {
         let hasNoPasscode = Mount.hasNoPasscode(record.vault)
         let kind = credential.kind(withoutPasscode: hasNoPasscode)
-        let report = MigrationReport(isJSON: migration.json)
-        let stop = MigrationRun.StopFlag()
+        let (report, stop) = (MigrationReport(isJSON: migration.json), MigrationRun.StopFlag())
         try PasscodeTries.repeating(credential.asks(kind)) { () throws(CommandError) in
             let secret = try credential.read(kind, vault: record.vault, deviceKey: record.deviceKey)
             try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
@@ -126,42 +171,44 @@ extension Unprotect {
     }
 
     /// Removes the vault. Each step may have been done already.
-    private func finish(_ target: MigratedFolder, _ record: MigrationRecord) throws(CommandError) {
+    private func finish(
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+    ) throws(CommandError) {
+        try PlannedVault.destroy(record.vault, deviceKey: record.deviceKey)
         if let name = VaultName(record.name) {
             Startup(name: record.name).end()
             do throws(NamedVaultsError) { try NamedVaults.remove(name) } catch {
                 throw CommandError(.failed, "\(error)")
             }
         }
-        try PlannedVault.destroy(record.vault, deviceKey: record.deviceKey)
-        try removeWorkspace(of: target)
+        try hold.remove()
         Standard.output(
             "\(target.path.path) is an ordinary folder. The vault \(record.vault) and its keys are removed.")
     }
 
-    private func removeWorkspace(of target: MigratedFolder) throws(CommandError) {
-        let store = try target.store()
-        do throws(Errno) { try Workspace.remove(target.workspace, in: store.root, store) } catch {
-            throw CommandError(cannot: "remove", target.workspacePath, error)
-        }
-    }
-
-    private func undo(_ target: MigratedFolder, _ record: MigrationRecord) throws(CommandError) {
-        guard record.step == .moving else {
-            throw CommandError(
-                .failed, "all files are out of the vault, which is being removed: there is no way back",
-                try: "\(again(target))   (to end it)", "latchkey protect \(target.path.path.quoted)   (after that)")
-        }
+    private func undo(
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+    ) throws(CommandError) {
+        var record = record
         try withVault(target, record, .protect, isUndo: true) { (opened, report, stop) throws(CommandError) in
             let (outcome, survey, seconds) = try opened.run(report, stop, again: again(target))
+            record.step = .returned
+            try opened.write(record)
             if !migration.json { migration.tell(outcome, survey, seconds) }
         }
-        try removeWorkspace(of: target)
+        try endUndo(target, hold, record)
+    }
+
+    private func endUndo(
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+    ) throws(CommandError) {
         do throws(Errno) { try BareMountPoint(target.path.path).close() } catch {
             throw CommandError(cannot: "close", target.path.path, error)
         }
+        try hold.remove()
         Standard.output("The files of \(target.path.path) are in the vault again.")
         guard !record.name.isEmpty else { return }
+        Startup(name: record.name).enable()
         Standard.output("  try: latchkey open \(record.name.quoted)")
     }
 }

@@ -34,6 +34,8 @@ struct MigratedFolder {
     }
 
     var workspacePath: Path { parent.asFolder + Path(bytes: workspace.bytes) }
+    /// Where the originals are kept, if they are.
+    var unprotectedPath: Path { path.path + ".unprotected" }
     /// Where a new vault lies until the migration has ended.
     var vaultInWorkspace: Path { workspacePath + "/vault" }
 
@@ -49,7 +51,7 @@ struct MigratedFolder {
         let store = try store()
         let fields: [String: String]?
         do throws(Errno) {
-            let folder = try store.open(workspace, in: store.root, O_RDONLY | O_DIRECTORY)
+            let folder = try Workspace.open(workspace, in: store.root, store)
             fields = try Workspace.record(in: folder, store)
         } catch {
             if error == .ENOENT { return nil }
@@ -62,6 +64,18 @@ struct MigratedFolder {
                 try: "ls -la \(workspacePath.quoted)")
         }
         return record
+    }
+
+    /// Throws if a file that is needed to open the vault, or to see what was done, would be moved into it.
+    func refuse(holding files: [Path?]) throws(CommandError) {
+        for file in files.compactMap({ $0 }) {
+            guard let place = try? AbsolutePath(ofPerhapsMissing: file).path, place.isInside(path.path) else {
+                continue
+            }
+            throw CommandError(
+                .usage, "\(file) lies in \(typed), and would be moved into the vault; nothing was done",
+                try: "the same with a file elsewhere")
+        }
     }
 
     // MARK: What cannot be protected
@@ -89,6 +103,23 @@ struct MigratedFolder {
             throw CommandError(
                 .failed, "\(typed) lies in the vault \(mount.source), which protects it",
                 try: "latchkey class get \(path.path.quoted)")
+        }
+        if let inner = mounts.entries.first(where: { $0.mountPoint.lies(in: path.path) }) {
+            throw CommandError(
+                .failed, "\(typed) has another file system in it, which cannot be moved: \(inner.mountPoint)",
+                try: "umount \(inner.mountPoint.quoted), and the same again")
+        }
+        let kind = StoreKind(of: try store())
+        guard kind.isLocal else {
+            throw CommandError(
+                .failed, "\(typed) lies on a file system of a network, \(kind.engine): what is moved there may be lost",
+                try: "latchkey init VAULT on a store of the network, and copy the files")
+        }
+        var above = stat()
+        guard parent.status(&above) == 0, above.st_dev == status.st_dev else {
+            throw CommandError(
+                .failed, "\(typed) is a subvolume of its own: files cannot be moved out of it by renaming",
+                try: "latchkey protect a folder in it")
         }
         if let vault = PathArgument.vault(around: path) {
             throw CommandError(.failed, "\(typed) is the vault \(vault.path), or lies in it: it is ciphertext already")

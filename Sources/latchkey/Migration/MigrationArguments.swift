@@ -27,6 +27,14 @@ struct MigrationArguments: ParsableArguments {
         return options
     }
 
+    /// Makes the file for the digests, before anything else is done.
+    func makeDigests() throws(CommandError) {
+        guard let digests else { return }
+        do throws(Errno) {
+            _ = try Descriptor.open(path: digests, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+        } catch { throw CommandError(cannot: "make", digests, error) }
+    }
+
     /// Writes the digests of the copies, which are those of the originals.
     func write(_ outcome: MigrationOutcome, to path: Path?) throws(CommandError) {
         guard let path else { return }

@@ -22,7 +22,8 @@ struct MigrationPlan {
         // A header of 512 bytes, which may take a block more; 32 bytes for each block of 4096.
         let overhead = bytes / 100 + entries * 4608 + 64 << 20
         let batch = min(UInt64(options.batchBytes) * 2, bytes)
-        needed = overhead + (holdsBoth ? bytes : max(UInt64(max(0, survey.largest)), batch))
+        let copies = holdsBoth ? bytes : max(UInt64(max(0, survey.largest)), batch)
+        needed = copies > UInt64.max - overhead ? .max : overhead + copies
         do throws(Errno) {
             let statistics = try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).fileSystemStatistics()
             free = statistics.availableBlocks &* statistics.fragmentSize
@@ -36,7 +37,8 @@ struct MigrationPlan {
         let size = 16 << 20
         let name = folder.asFolder + ".latchkey-speed.\(getpid())"
         guard let file = try? Descriptor.open(path: name, O_RDWR | O_CREAT | O_EXCL, mode: 0o600) else { return usual }
-        defer { _ = name.unlink() }
+        // At once: a kill leaves nothing.
+        _ = name.unlink()
         // Not zeros, which some file systems store without writing them.
         var state: UInt64 = 88_172_645_463_325_252
         let bytes = (0..<size / 8).flatMap { _ -> [UInt8] in
@@ -70,6 +72,7 @@ struct MigrationPlan {
             case .mountPoint: "\(path): another file system is mounted there"
             case .unreadable(let error): "\(path): cannot be read: \(error)"
             case .otherOwner(let user): "\(path): belongs to another user, \(user)"
+            case .otherGroup(let group): "\(path): belongs to a group that you are not in, \(group)"
             case .vault: "\(path): is a vault"
             case .linkedOutside: nil
             }

@@ -2,12 +2,14 @@ import Migration
 import Posix
 
 /// What the next run must know of an interrupted one.
-struct MigrationRecord {
+struct MigrationRecord: Equatable {
     enum Step: String {
         /// Files are being moved.
         case moving
         /// All are at the destination: the rest is to put the vault into its place, or to remove it.
         case moved
+        /// Of `--undo`: all are back where they came from.
+        case returned
     }
 
     var direction: Migration.Direction

@@ -70,6 +70,9 @@ struct MigrationReport: Sendable {
         case .busy(let path):
             "latchkey: \(path): a program has it open for writing, or has just changed it; it stays for now"
         case .unreadable(let path, let error): "latchkey: \(path): cannot be read: \(error); it stays where it is"
+        case .unmovable(let path, let error): "latchkey: \(path): cannot be moved: \(error); it stays where it is"
+        case .stranger(let path, let name):
+            "latchkey: the vault has something in \(path.isEmpty ? "its root" : path) whose name cannot be read: \(name)"
         case .putBack(let path): "latchkey: \(path): was changed after it was copied; it is back in its place"
         }
     }
@@ -80,6 +83,8 @@ struct MigrationReport: Sendable {
         case .busy(let path): ("busy", path, nil)
         case .unreadable(let path, _): ("unreadable", path, nil)
         case .putBack(let path): ("put-back", path, nil)
+        case .unmovable(let path, _): ("unmovable", path, nil)
+        case .stranger(let path, _): ("stranger", path, nil)
         }
     }
 

@@ -87,7 +87,7 @@ struct OpenedMigration {
     }
 
     private static func incomplete(_ outcome: MigrationOutcome, _ again: Printable) -> CommandError {
-        let count = outcome.left.count
+        let count = outcome.leftCount
         let what: Printable =
             count == 0
             ? "new files have come into the folder meanwhile"

@@ -1,6 +1,7 @@
 import Administration
 import DeviceKeys
 import Failure
+import Format
 import Glibc
 import Keybag
 import LockSources
@@ -73,6 +74,7 @@ struct PlannedVault {
         guard vault.access(F_OK) == 0 else { return }
         if let parent = AbsolutePath(known: path).parent { try makeFolders(parent.path, "make the folder") }
         do throws(Errno) {
+            guard path.access(F_OK) != 0 else { throw Errno.EEXIST }
             guard vault.rename(to: path) == 0 else { throw Errno.current }
             for folder in [path.split.folder, vault.split.folder] {
                 try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
@@ -84,7 +86,13 @@ struct PlannedVault {
     func keepName(mountPoint: Path, _ record: MigrationRecord) throws(CommandError) {
         guard let checked = VaultName(name), let folder = path.text, let point = mountPoint.text else { return }
         do throws(NamedVaultsError) {
-            guard try NamedVaults.load()[name] == nil else { return }
+            let vaults = try NamedVaults.load()
+            if let known = vaults[name] {
+                guard known.folder.utf8.elementsEqual(folder.utf8) else {
+                    throw NamedVaultsError(vaults.path, line: known.line, "the name \(name) is another vault's by now")
+                }
+                return
+            }
             var vault = NamedVault(checked, folder: folder, mountPoint: point)
             vault.deviceKey = record.deviceKey?.text
             vault.guardsMountPoint = true
@@ -93,9 +101,31 @@ struct PlannedVault {
         } catch { throw CommandError(.failed, "the vault in \(path) has no name: \(error)") }
     }
 
+    /// Whether no file is in the vault, not even one whose name cannot be read.
+    static func isEmpty(_ vault: Path) throws(CommandError) -> Bool {
+        do throws(Errno) {
+            return try Descriptor.open(path: vault, O_RDONLY | O_DIRECTORY).entries().allSatisfy { entry in
+                switch BackingName(entry.name.bytes) {
+                case .reserved, .temporary, .sidecar: true
+                case .entry, .longEntry, .foreign: false
+                }
+            }
+        } catch {
+            if error == .ENOENT { return true }
+            throw CommandError(cannot: "look into", vault, error)
+        }
+    }
+
     /// Destroys the keys of a vault that holds nothing any more, and removes its files.
     static func destroy(_ vault: Path, deviceKey: Path?) throws(CommandError) {
         guard vault.access(F_OK) == 0 else { return }
+        // So that no other process puts anything into it meanwhile.
+        let held = try inWords(try VaultFolder(AbsolutePath(known: vault), .ofCommand))
+        defer { withExtendedLifetime(held) {} }
+        guard try isEmpty(vault) else {
+            throw CommandError(
+                .failed, "the vault \(vault) is not empty: it was not removed", try: "ls -la \(vault.quoted)")
+        }
         let store: DirectoryStore
         do throws(Errno) { store = try DirectoryStore(path: vault) } catch {
             throw CommandError(cannot: "remove", vault, error)

@@ -12,6 +12,24 @@ struct ProtectedFolder {
     let name: String?
     let deviceKey: Path?
 
+    /// The folder of an interrupted `unprotect`; nil if there was none. An interrupted `protect` is an error.
+    static func interrupted(_ word: Path) throws(CommandError) -> MigratedFolder? {
+        var place = word
+        if let named = try VaultWord(word).named {
+            place = named.point
+        } else if let known = try KnownFolder.path(of: word) {
+            place = known
+        }
+        guard let target = try? MigratedFolder(place), let record = try target.record() else { return nil }
+        guard record.direction == .unprotect else {
+            throw CommandError(
+                .failed, "\(target.path.path) is not wholly protected yet",
+                try: "latchkey protect \(target.path.path.quoted)   (to go on)",
+                "latchkey protect --undo \(target.path.path.quoted)   (to go back)")
+        }
+        return target
+    }
+
     /// By the vault's name, by a word for a folder, by the path of the mount point, or by that of the vault.
     init(_ word: Path) throws(CommandError) {
         if let named = try VaultWord(word).named {

@@ -46,6 +46,12 @@ struct Startup {
         Standard.output("  try: \(systemctl) enable --now latchkey@\(name) latchkey-agent")
     }
 
+    /// Mounts it at each login, from the next one on.
+    func enable() {
+        guard hasUnit else { return }
+        _ = try? Self.quietly("systemctl", scope + ["--quiet", "enable"] + units)
+    }
+
     /// Mounts it at no login any more.
     func end() {
         guard hasUnit else { return }

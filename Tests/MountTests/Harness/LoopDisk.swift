@@ -10,7 +10,7 @@ final class LoopDisk {
     let path: String
     private let folder: TemporaryFolder
     private let hasJournal: Bool
-    private var image: String { folder.path("image") }
+    var image: String { folder.path("image") }
 
     /// Needs root and a kernel with loop devices.
     static let isAvailable: Bool = {

@@ -7,15 +7,20 @@ final class ProtectScene {
     let scene: NamedScene
     private var errors: StreamFile
     var home: String { scene.home.path }
-    var folder: String { scene.home.path("Documents") }
-    var workspace: String { scene.home.path(".Documents.latchkey") }
+    /// Where the folder lies: in the home, unless a test says otherwise.
+    let place: String
+    var folder: String { place + "/Documents" }
+    var workspace: String { place + "/.Documents.latchkey" }
 
     /// - Parameter make: a script that makes the files.
-    init(_ make: String) throws {
+    init(_ make: String, in place: String? = nil) throws {
         scene = try NamedScene()
         errors = try StreamFile()
-        try shell("mkdir Documents; cd Documents; umask 022; \(make)", in: scene.home.path)
+        self.place = place ?? scene.home.path
+        try shell("mkdir Documents; cd Documents; umask 022; \(make)", in: self.place)
     }
+
+    deinit { _ = try? attempt("chattr", ["-f", "-i", folder]) }
 
     /// All kinds of entries, names and attributes; about 1,200 entries and 12 MB.
     static let everything = """
@@ -87,7 +92,7 @@ final class ProtectScene {
 
     /// The folder holds what it held, and there is neither a vault nor a workspace.
     func isOrdinary() throws -> Bool {
-        let names = try FileManager.default.contentsOfDirectory(atPath: home)
+        let names = try FileManager.default.contentsOfDirectory(atPath: place)
         let vaults =
             (try? FileManager.default.contentsOfDirectory(atPath: home + "/.local/share/latchkey/vaults")) ?? []
         let keys = (try? FileManager.default.contentsOfDirectory(atPath: scene.home.path("state/latchkey"))) ?? []

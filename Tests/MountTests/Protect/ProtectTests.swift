@@ -76,6 +76,44 @@ extension MountTests {
             #expect(!Disk.exists(scene.workspace))
         }
 
+        /// The disk's image has the contents of the originals until they are overwritten.
+        @Test(.enabled(if: LoopDisk.isAvailable, "needs root and a loop device"), arguments: [true, false])
+        func originalsOnARotatingDisk(isRotating: Bool) throws {
+            let disk = try LoopDisk(size: "512M")
+            let device = try shell("basename $(findmnt -no SOURCE '\(disk.path)')").text.split(separator: "\n")[0]
+            try shell("echo \(isRotating ? 1 : 0) > /sys/block/\(device)/queue/rotational")
+            let text = "the contents of the original, to be found on the disk"
+            let scene = try ProtectScene(
+                "for n in 1 2; do yes '\(text)' | head -n 1000 > $n || true; done", in: disk.path)
+            try run("sync", ["-f", disk.path])
+            #expect(try attempt("grep", ["-qaF", text, disk.image]).status == 0)
+            try scene.protect().succeeded()
+            try scene.scene.end("close", "documents")
+            try run("sync", ["-f", disk.path])
+            #expect((try attempt("grep", ["-qaF", text, disk.image]).status == 0) == !isRotating)
+            // The home is on another file system, so the vault lies beside the folder.
+            #expect(Disk.exists(disk.path + "/.documents.vault/lk.keybag"))
+        }
+
+        /// Nothing is lost, and with more space it goes on.
+        @Test(.enabled(if: LoopDisk.isAvailable, "needs root and a loop device")) func aFullDisk() throws {
+            let disk = try LoopDisk(size: "640M")
+            let scene = try ProtectScene("for n in $(seq 20); do head -c 10M /dev/urandom > $n; done", in: disk.path)
+            let before = try scene.listing()
+            let child = try scene.start("protect")
+            while !Disk.exists(scene.workspace + "/record") {
+                guard child.wait(seconds: 0.01) == nil else { throw HarnessError(scene.lastErrors) }
+            }
+            // What the plan has counted as free goes meanwhile.
+            try shell("head -c 700M /dev/zero > filling || true", in: disk.path)
+            let (status, said) = (child.wait(seconds: 60), scene.lastErrors)
+            #expect(status == 1 && said.contains("no space left"), "\(String(describing: status)) \(said)")
+            try shell("rm filling", in: disk.path)
+            try scene.protect().succeeded()
+            #expect(try scene.listing() == before)
+            try scene.scene.end("close", "documents")
+        }
+
         // MARK: Refused
 
         @Test(arguments: [
