@@ -33,15 +33,17 @@ extension Move {
         let staged = copied.filter { $0.isFile && $0.present.isEmpty }
         for item in copied where !item.isFile && item.present.isEmpty {
             guard let node = item.node, let metadata = item.metadata else { continue }
-            item.stagedNode = try wrap(item.path, "copy") { () throws(VaultError) in
-                try destination.stage(node, metadata)
+            do throws(VaultError) { item.stagedNode = try destination.stage(node, metadata) } catch {
+                guard error == .system(.EPERM) else { throw MigrationError(item.path, "copy", error) }
+                item.failure = .refused(.EPERM)
             }
         }
+        let prepared = try sort(copied)
         try wrap(nil, "make copies durable") { () throws(VaultError) in
             try destination.flush(staged.compactMap(\.copy), hasNodes: copied.contains { $0.stagedNode != nil })
         }
         inParallel(staged) { $0.readBack() }
-        let verified = try sort(copied)
+        let verified = try sort(prepared)
         for item in verified {
             try wrap(item.path, "give its name to") { () throws(VaultError) in try publish(item) }
         }
@@ -78,6 +80,7 @@ extension Move {
             case .busy: leave(.busy(item.path.path))
             case .source(.system(.EINTR)): outcome.isStopped = true
             case .source(let error): leave(.unreadable(item.path.path, error.errno))
+            case .refused(let error): leave(.unmovable(item.path.path, error))
             case .noSpace, .fatal: break
             }
             if item.failure != nil { removeStaged(item) }

@@ -11,18 +11,46 @@ extension Move {
         return metadata
     }
 
+    private func give(_ metadata: Metadata, to folder: Destination.Folder, _ path: TreePath) throws(MigrationError) {
+        do throws(VaultError) {
+            if try destination.metadata(of: .folder(folder)) == metadata { return }
+            try destination.give(metadata, to: .folder(folder))
+            let made = try destination.metadata(of: .folder(folder))
+            if let difference = metadata.difference(from: made) {
+                throw .unseen("the \(difference) of the copy is not that of the original")
+            }
+        } catch {
+            // Another user's, or one with the flag +i.
+            guard error == .system(.EPERM) else { throw MigrationError(path, "give its attributes to", error) }
+            leave(.unmovable(path.path, .EPERM))
+        }
+    }
+
+    /// The folder at the destination; nil if it is not there.
+    private func copy(of path: TreePath) throws(MigrationError) -> Destination.Folder? {
+        var folder = destination.root
+        for name in path.names {
+            do throws(VaultError) { folder = try destination.openFolder(name, in: folder) } catch {
+                guard error.isAbsence else { throw MigrationError(path, "open the folder", error) }
+                return nil
+            }
+        }
+        return folder
+    }
+
     /// Gives the folders at the destination what they had, and removes the emptied originals.
     func finishFolders(_ paths: [TreePath]) throws(MigrationError) {
         for path in paths.reversed() {
             guard let record = folders[path], let pair = try pair(at: path) else { continue }
-            try wrap(path, "give its attributes to") { () throws(VaultError) in
-                let metadata = isUndo ? record : try present(record, of: pair.source)
-                try destination.give(metadata, to: .folder(pair.destination))
-                let made = try destination.metadata(of: .folder(pair.destination))
-                if let difference = metadata.difference(from: made) {
-                    throw .unseen("the \(difference) of the copy is not that of the original")
-                }
+            let metadata = try wrap(path, "look at") { () throws(VaultError) in
+                isUndo ? record : try present(record, of: pair.source)
             }
+            try give(metadata, to: pair.destination, path)
+        }
+        // A program may have removed the emptied original of one, or the run before this one.
+        let visited = Set(paths)
+        for (path, record) in folders.all where !isUndo && !visited.contains(path) {
+            if let folder = try copy(of: path) { try give(record, to: folder, path) }
         }
         try wrap(nil, "make folders durable") { () throws(VaultError) in try destination.flushAll() }
         guard options.removesOriginals else { return }

@@ -42,8 +42,8 @@ extension Move {
         }
     }
 
-    /// Gives a name by `body`. If another version has it, both are kept, and the one that was moved earlier gets another
-    /// name. Returns the name that was given.
+    /// Gives a name by `body`, and returns it. If another version has it, both are kept: the one that was moved earlier
+    /// gets another name.
     private func place(
         _ name: Name, in pair: Pair, _ body: (Name) throws(VaultError) -> Void
     ) throws(VaultError) -> Name {

@@ -39,6 +39,8 @@ final class Move<Source: SourceTree, Destination: Tree> {
     var doneGroups: Set<UInt64> = []
     /// The folders of other names of an inode, while a batch is gathered.
     var groupPairs: [TreePath: Pair] = [:]
+    /// The folders from the root to the last one that `pair(at:)` has returned.
+    private var chain: [Pair] = []
     private var number = 0
 
     init(
@@ -210,13 +212,16 @@ final class Move<Source: SourceTree, Destination: Tree> {
     }
 
     /// The folders at a path, opened or made from the root on; nil if the source has none.
+    ///
+    /// The folders above it stay open until the next call: of one that is near, only the last parts are opened anew.
     func pair(at path: TreePath) throws(MigrationError) -> Pair? {
-        var pair = try open(.current, in: nil)
-        for name in path.names {
-            guard let parent = pair else { return nil }
-            pair = try open(name, in: parent)
+        while let last = chain.last, !path.names.starts(with: last.path.names) { chain.removeLast() }
+        if chain.isEmpty, let root = try open(.current, in: nil) { chain.append(root) }
+        while let last = chain.last, last.path.names.count < path.names.count {
+            guard let next = try open(path.names[last.path.names.count], in: last) else { return nil }
+            chain.append(next)
         }
-        return pair
+        return chain.last
     }
 
     // MARK: For all stages

@@ -46,6 +46,10 @@ struct Stage<Source: SourceTree, Destination: Tree>: @unchecked Sendable {
     }
 
     private func fail(_ error: VaultError, _ doing: String) {
+        if error == .system(.EPERM) {
+            work.failure = .refused(.EPERM)
+            return
+        }
         let isFull = error == .system(.ENOSPC) || error == .system(.EDQUOT)
         work.failure = isFull ? .noSpace(error) : .fatal(error, doing: doing)
     }

@@ -57,6 +57,8 @@ enum WorkFailure {
     case busy
     /// The original cannot be read.
     case source(VaultError)
+    /// This user cannot give the copy what the original has, as another owner.
+    case refused(Errno)
     /// The destination has no room for the copy at the moment.
     case noSpace(VaultError)
     /// What stops the whole migration.

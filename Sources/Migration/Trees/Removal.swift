@@ -1,4 +1,5 @@
 import Format
+import Glibc
 import Posix
 import Store
 import Vault
@@ -50,17 +51,21 @@ protocol SourceTree: Tree {
         removing names: [(name: Name, folder: Folder)], keptAs kept: [Name], _ original: Opened?, _ status: FileStatus
     ) throws(VaultError) -> Beginning<Self>
 
-    /// Removes originals for good. Returns for each whether it did: if a program has changed one meanwhile, that has its
-    /// names again.
+    /// Removes originals for good. Returns for each whether it did: one that a program has changed has its names again.
     ///
     /// - Parameter overwriting: writes zeros over the contents first.
     func finish(_ removals: [Removal<Self>], overwriting: Bool) throws(VaultError) -> [Bool]
 }
 
 extension VaultTree: SourceTree {
-    // The vault opens its own folders.
-    func isClosed(_ folder: Directory) -> Bool { false }
-    func openUp(_ folder: Directory) {}
+    func isClosed(_ folder: Directory) throws(VaultError) -> Bool {
+        guard geteuid() != 0 else { return false }
+        return try status(of: folder).permissions & 0o700 != 0o700
+    }
+
+    func openUp(_ folder: Directory) throws(VaultError) {
+        try vault.setMode(try status(of: folder).permissions | 0o700, of: folder)
+    }
 
     /// Entries whose names do not decrypt, and files that are no part of the vault.
     func strangers(in folder: Directory) throws(VaultError) -> [Name] {

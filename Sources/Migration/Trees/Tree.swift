@@ -51,7 +51,7 @@ protocol Tree: AnyObject, Sendable {
     func publish(_ file: Opened, as name: Name, in folder: Folder) throws(VaultError)
     /// Gives what has a name another one.
     func link(_ name: Name, in folder: Folder, to newName: Name, in newFolder: Folder) throws(VaultError)
-    /// Makes a symbolic link, FIFO, socket or device node as a staged one; nil if the tree makes it when it gets its name.
+    /// Makes a symbolic link, FIFO, socket or device node as a staged one; nil if it is made when it gets its name.
     func stage(_ node: Node, _ metadata: Metadata) throws(VaultError) -> Name?
     /// Makes a node, or gives a staged one its name. `EEXIST` if the name is taken.
     func publish(_ node: Node, _ staged: Name?, as name: Name, in folder: Folder) throws(VaultError)

@@ -18,6 +18,8 @@ final class FolderRecords {
         folders = known
     }
 
+    var all: [TreePath: Metadata] { folders }
+
     subscript(path: TreePath) -> Metadata? { folders[path] }
 
     /// Records a folder that is not known yet. Durable after `flush`.

@@ -188,14 +188,26 @@ extension Protect {
         }
         switch record.step {
         case .returned: try endUndo(target, hold, record)
-        case .moved where migration.undo: throw Self.nothingToUndo(target)
+        case .moved where migration.undo:
+            throw CommandError(
+                .failed, "all files are in the vault, which is being put into its place: there is no way back",
+                try: "\(again(target))   (to end it)", "latchkey unprotect \(target.path.path.quoted)   (after that)")
         case .moved:
+            let isInPlace = target.vaultInWorkspace.access(F_OK) != 0
+            let secret = try passcode.read(
+                of: isInPlace ? record.vault : target.vaultInWorkspace, deviceKey: record.deviceKey)
             try finish(target, hold, record)
-            try Startup(name: record.name).begin()
+            try Startup(name: record.name).begin(unlockingWith: secret)
         case .moving:
+            guard target.vaultInWorkspace.access(F_OK) == 0 else {
+                throw CommandError(
+                    .notFound, "the vault of the interrupted run, \(target.vaultInWorkspace), is gone",
+                    try: "mv it back, and the same again")
+            }
             if !migration.undo { try waitForWriters(in: target) }
             if !migration.json {
-                Standard.output("\(target.path.path): goes \(migration.undo ? "back" : "on") from where it was interrupted.")
+                let way = migration.undo ? "back" : "on"
+                Standard.output("\(target.path.path): goes \(way) from where it was interrupted.")
             }
             try PasscodeTries.repeating(passcode.isAsked) { () throws(CommandError) in
                 let secret = try passcode.read(of: target.vaultInWorkspace, deviceKey: record.deviceKey)
@@ -249,8 +261,8 @@ extension Protect {
             "\(target.path.path) is protected: its files lie in the vault \(record.name), in \(record.vault).")
     }
 
-    /// Closes the emptied folder, on which the vault is mounted. A program that saves there while nothing is mounted would
-    /// leave plaintext, and one that has done so by now has it moved by the next run.
+    /// Closes the emptied folder, on which the vault is mounted: a program that saves there without the mount would leave
+    /// plaintext. What one has saved by now, the next run moves.
     private func closeFolder(
         of target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
     ) throws(CommandError) {
@@ -277,7 +289,8 @@ extension Protect {
             // Done before an interruption.
             if try folder.entries().isEmpty { return }
             let kept = target.unprotectedPath
-            guard kept.mkdir(0o700) == 0 || Errno.current == .EEXIST, let name = kept.lastName else { throw Errno.current }
+            guard let name = kept.lastName else { throw Errno.ENAMETOOLONG }
+            guard kept.mkdir(0o700) == 0 || Errno.current == .EEXIST else { throw Errno.current }
             guard try parent.open(name, O_RDONLY | O_DIRECTORY).entries().isEmpty else { throw Errno.ENOTEMPTY }
             try parent.rename(target.name, to: name, in: parent, flags: RENAME_EXCHANGE)
             try parent.synchronize(dataOnly: false)

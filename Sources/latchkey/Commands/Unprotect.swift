@@ -63,16 +63,17 @@ extension Unprotect {
         var record = MigrationRecord(.unprotect, name: vault.name ?? "", vault: vault.folder)
         record.deviceKey = vault.deviceKey
         record.digests = migration.digests.map { AbsolutePath(lexically: $0).path }
-        try unmount(record)
-        let wasClosed = BareMountPoint.isClosed(target.path.path)
-        do {
-            try openFolder(of: target, mustBeEmpty: true)
-            try move(target, hold, record)
-        } catch {
-            // Nothing was moved yet: the folder is closed again.
-            if wasClosed, (try? target.record())?.step == nil { try? BareMountPoint(target.path.path).close() }
+        // First: from here on, --undo knows that there is something to undo.
+        try hold.write(record)
+        do { try unmount(record) } catch {
+            try? hold.remove()
             throw error
         }
+        do { try openFolder(of: target, mustBeEmpty: true) } catch {
+            try? hold.remove()
+            throw error
+        }
+        try move(target, hold, record, isNew: true)
     }
 
     private func unmount(_ record: MigrationRecord) throws {
@@ -121,17 +122,22 @@ extension Unprotect {
         try openFolder(of: target, mustBeEmpty: false)
         if migration.undo { return try undo(target, hold, record) }
         if !migration.json { Standard.output("\(target.path.path): goes on from where it was interrupted.") }
-        try move(target, hold, record)
+        try move(target, hold, record, isNew: false)
     }
 
+    /// - Parameter isNew: nothing was moved yet. Later there may be copies already, which need no space.
     private func move(
-        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord, isNew: Bool
     ) throws(CommandError) {
         var record = record
         record.step = .moving
         try withVault(target, record, .unprotect, isUndo: false) { (opened, report, stop) throws(CommandError) in
             let survey = try opened.survey()
-            try MigrationPlan(survey, in: target.parent, holdsBoth: !isNear(target, record), migration.engine).refuse()
+            if isNew {
+                try MigrationPlan(
+                    survey, in: target.parent, holdsBoth: !isNear(target, record), migration.engine
+                ).refuse()
+            }
             try opened.write(record)
             if !record.name.isEmpty { Startup(name: record.name).end() }
             let (outcome, _, seconds) = try opened.run(report, stop, again: again(target))

@@ -104,6 +104,13 @@ struct MigratedFolder {
                 .failed, "\(typed) lies in the vault \(mount.source), which protects it",
                 try: "latchkey class get \(path.path.quoted)")
         }
+        let vaults: NamedVaults
+        do { vaults = try NamedVaults.load() } catch { throw CommandError(error) }
+        if let named = vaults.vaults.first(where: { $0.point == path.path }) {
+            throw CommandError(
+                .failed, "\(typed) is protected already, by the vault \(named.name.text), which is not mounted",
+                try: "latchkey open \(named.name.text.quoted)")
+        }
         if let inner = mounts.entries.first(where: { $0.mountPoint.lies(in: path.path) }) {
             throw CommandError(
                 .failed, "\(typed) has another file system in it, which cannot be moved: \(inner.mountPoint)",

@@ -75,7 +75,14 @@ struct PlannedVault {
         if let parent = AbsolutePath(known: path).parent { try makeFolders(parent.path, "make the folder") }
         do throws(Errno) {
             guard path.access(F_OK) != 0 else { throw Errno.EEXIST }
-            guard vault.rename(to: path) == 0 else { throw Errno.current }
+            // To be moved to another folder, a folder must itself be writable. It has the mode of the protected one.
+            let folder = try Descriptor.open(path: vault, O_RDONLY | O_DIRECTORY)
+            let mode = try folder.status().permissions
+            if mode & 0o700 != 0o700 { try folder.setMode(mode | 0o700) }
+            let isMoved = vault.rename(to: path) == 0
+            let error = Errno.current
+            if mode & 0o700 != 0o700 { try folder.setMode(mode) }
+            guard isMoved else { throw error }
             for folder in [path.split.folder, vault.split.folder] {
                 try Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).synchronize(dataOnly: false)
             }

@@ -16,11 +16,6 @@ struct Startup {
             && (try? Self.quietly("systemctl", scope + ["show-environment"])) == 0
     }
 
-    /// Mounts the vault locked.
-    func begin() throws(CommandError) {
-        try begin { () throws(CommandError) in try Process.run("/proc/self/exe", ["mount", Path(name)]) == 0 }
-    }
-
     /// Mounts the vault, and unlocks it.
     func begin(unlockingWith passcode: borrowing Secret) throws(CommandError) {
         let pipe = try inWords(try passcode.pipe())

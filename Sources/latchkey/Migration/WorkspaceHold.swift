@@ -8,8 +8,8 @@ final class WorkspaceHold {
     private let target: MigratedFolder
     private let folder: Descriptor
 
-    /// Makes the workspace if it is missing, and takes its lock. What an interruption before the first file has left there
-    /// is removed.
+    /// Makes the workspace if it is missing, and takes its lock. Removes what an interruption before the first file has
+    /// left there.
     ///
     /// - Throws: if another process has the lock, or something else has the name.
     init(_ target: MigratedFolder) throws(CommandError) {

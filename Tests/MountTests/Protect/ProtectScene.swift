@@ -69,6 +69,14 @@ final class ProtectScene {
         guard child.wait() == 128 + signal else { throw HarnessError("\(command) was not interrupted: \(lastErrors)") }
     }
 
+    /// Kills a command at a system call of its own that it makes for the so-many-th time, or lets it end.
+    func kill(_ command: String, atCall call: String, _ count: Int) throws -> Outcome {
+        try attempt(
+            "strace",
+            ["-qq", "-o", "/dev/null", "-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(count)"]
+                + [Built.latchkey] + arguments(command, []), environment: scene.environment, directory: home)
+    }
+
     private func run(_ command: String, _ options: [String]) throws -> Outcome {
         try scene.latchkey(arguments(command, options))
     }
