@@ -1,0 +1,1 @@
+"""What is known now, kept up to date: names, mounts and daemons."""

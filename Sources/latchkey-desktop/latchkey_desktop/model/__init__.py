@@ -1,0 +1,1 @@
+"""What is shown, as pure functions of what daemons say and of the clock. No module here knows GTK or sockets."""
