@@ -61,6 +61,12 @@ is_installed() {
         xvfb) command -v Xvfb ;;
         pinentry-gtk2) command -v pinentry-gtk-2 ;;
         libglib2.0-bin) command -v gdbus ;;
+        python3-gi) /usr/bin/python3 -c 'import gi' ;;
+        gir1.2-gtk-4.0) /usr/bin/python3 -c 'import gi; gi.require_version("Gtk", "4.0")' ;;
+        gir1.2-atspi-2.0) /usr/bin/python3 -c 'import gi; gi.require_version("Atspi", "2.0")' ;;
+        at-spi2-core) [ -x /usr/libexec/at-spi-bus-launcher ] ;;
+        gettext) command -v msgfmt ;;
+        xdg-utils) command -v xdg-open ;;
         python3-dbusmock) /usr/bin/python3 -c 'import dbusmock' ;;
         systemd-container) command -v systemd-nspawn ;;
         qemu-system-x86) command -v qemu-system-x86_64 ;;

@@ -125,7 +125,7 @@ def explain(path: PathName) -> Command:
 
 def check(vault: Vault) -> Command:
     """Checks a vault that is not mounted; lists conflict copies of synchronisation programs."""
-    return _latchkey("fsck", vault.word, asks=True)
+    return _latchkey("fsck", "--no-contents", vault.word)
 
 
 def as_json(command: Command) -> Command:
