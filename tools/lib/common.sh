@@ -63,7 +63,6 @@ is_installed() {
         libglib2.0-bin) command -v gdbus ;;
         python3-gi) /usr/bin/python3 -c 'import gi' ;;
         gir1.2-gtk-4.0) /usr/bin/python3 -c 'import gi; gi.require_version("Gtk", "4.0")' ;;
-        gir1.2-atspi-2.0) /usr/bin/python3 -c 'import gi; gi.require_version("Atspi", "2.0")' ;;
         at-spi2-core) [ -x /usr/libexec/at-spi-bus-launcher ] ;;
         gettext) command -v msgfmt ;;
         xdg-utils) command -v xdg-open ;;

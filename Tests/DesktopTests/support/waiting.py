@@ -10,7 +10,7 @@ LIMIT = 20.0
 _PAUSE = 0.05
 
 
-def until(condition: Callable[[], Found], what: str, limit: float = LIMIT) -> Found:
+def until(condition: Callable[[], Found], what: str | Callable[[], str], limit: float = LIMIT) -> Found:
     """The value of a condition once it is true. It fails after `limit` seconds."""
     end = time.monotonic() + limit
     while True:
@@ -18,5 +18,5 @@ def until(condition: Callable[[], Found], what: str, limit: float = LIMIT) -> Fo
         if found:
             return found
         if time.monotonic() > end:
-            raise AssertionError(f"did not come within {limit:g} s: {what}")
+            raise AssertionError(f"did not come within {limit:g} s: {what() if callable(what) else what}")
         time.sleep(_PAUSE)

@@ -67,7 +67,7 @@ class StatePageTests(SceneTestCase):
 
         def left() -> int:
             item = self.screen.look("list item", lambda name: name.startswith("work: Locks in "))
-            return int(item.get_name().split()[3]) if item else 0
+            return int(item.name.split()[3]) if item else 0
 
         first = until(left, "the seconds")
         self.assertLessEqual(first, 10)

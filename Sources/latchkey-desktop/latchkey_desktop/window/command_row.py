@@ -16,16 +16,13 @@ class CommandRow(Gtk.Box):
     # Buttons of one width stand in a column, whatever their language.
     _width: Gtk.SizeGroup | None = None
 
-    def __init__(self, title: str, on_click: Callable[[], None], *, suggested: bool = False,
-                 destructive: bool = False) -> None:
+    def __init__(self, title: str, on_click: Callable[[], None], *, suggested: bool = False) -> None:
         super().__init__(spacing=12)
         self.button = Gtk.Button(label=title, valign=Gtk.Align.CENTER)
         CommandRow._width = CommandRow._width or Gtk.SizeGroup(mode=Gtk.SizeGroupMode.HORIZONTAL)
         CommandRow._width.add_widget(self.button)
         if suggested:
             self.button.add_css_class("suggested-action")
-        if destructive:
-            self.button.add_css_class("destructive-action")
         self.button.connect("clicked", lambda *_: on_click())
         self._text = label("", "command", selectable=True)
         # A command line reads from left to right in every language.

@@ -30,7 +30,6 @@ class WaysPage(Page):
         self._summary = label("")
         self._slots = column(spacing=12)
         self._test = CommandRow(_("Test the recovery key"), self._test_key)
-        self._kinds: dict[str, Gtk.CheckButton] = {}
         self._kind = "passcode"
         self._name = Gtk.Entry(hexpand=True)
         self._name.connect("changed", lambda *_args: self._redraw())
@@ -44,16 +43,21 @@ class WaysPage(Page):
                        self._old_file, self._add):
             self.append(widget)
 
-    def _kind_buttons(self) -> Gtk.Box:
-        box = column(spacing=0)
-        first = None
+    def _kind_buttons(self) -> Gtk.Widget:
+        # Not check buttons: before GTK 4.10 a screen reader cannot press those.
+        box = Gtk.Box(accessible_role=Gtk.AccessibleRole.RADIO_GROUP)
+        named(box, _("Kind of the new way in"))
+        box.add_css_class("linked")
+        first: Gtk.ToggleButton | None = None
         for kind in KINDS:
-            button = Gtk.CheckButton(label=kind_text(kind), group=first, active=first is None)
+            button = Gtk.ToggleButton(label=kind_text(kind), group=first, accessible_role=Gtk.AccessibleRole.RADIO)
             button.connect("toggled", self._kind_chosen, kind)
-            first = first or button
-            self._kinds[kind] = button
+            if first is None:
+                first = button
             box.append(button)
-        return box
+        assert first is not None
+        first.set_active(True)
+        return Gtk.ScrolledWindow(child=box, vscrollbar_policy=Gtk.PolicyType.NEVER)
 
     def _name_row(self) -> Gtk.Box:
         box = Gtk.Box(spacing=6)
@@ -63,7 +67,8 @@ class WaysPage(Page):
         box.append(self._name)
         return box
 
-    def _kind_chosen(self, button: Gtk.CheckButton, kind: str) -> None:
+    def _kind_chosen(self, button: Gtk.ToggleButton, kind: str) -> None:
+        button.update_state([Gtk.AccessibleState.CHECKED], [int(button.get_active())])
         if button.get_active():
             self._kind = kind
             self._redraw()
@@ -109,7 +114,7 @@ class WaysPage(Page):
             self._slots.append(self._slot_row(vault, slot, slots))
 
     def _slot_row(self, vault: Vault, slot: Slot, slots: list[Slot]) -> Gtk.Widget:
-        row = CommandRow(_("Remove"), lambda: self._remove(vault, slot, slots), destructive=True)
+        row = CommandRow(_("Remove"), lambda: self._remove(vault, slot, slots))
         row.show_command(commands.remove_slot(vault, slot.id), len(slots) > 1)
         named(row.button, _("Remove {slot}").format(slot=slot.title))
         return column(label(slot.title, "name"), label(slot.text, "dim-label"), row, spacing=0)

@@ -7,6 +7,7 @@ from pathlib import Path
 from gi.repository import Gdk, Gtk
 
 from ..live.vaults import Vaults, now
+from ..model import commands
 from ..model.view import VaultView, view_of
 from ..text import _, apart
 from .actions import Actions
@@ -14,7 +15,7 @@ from .backup_page import BackupPage
 from .files_page import FilesPage
 from .outcome import OutcomeBar
 from .page import Page
-from .parts import label, named
+from .parts import described, label, named
 from .sidebar import Sidebar
 from .sources_page import SourcesPage
 from .state_page import StatePage
@@ -44,7 +45,7 @@ class Window(Gtk.ApplicationWindow):
         self._empty = label(_("There is no vault yet. A vault is made in a terminal: latchkey init --name NAME"),
                             selectable=True)
         self._buttons: dict[Page, Gtk.ToggleButton] = {}
-        self._stack = Gtk.Stack(vexpand=True, vhomogeneous=False)
+        self._pages = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, vexpand=True)
         self._add_titlebar()
         self._build()
         self._add_keys()
@@ -53,7 +54,8 @@ class Window(Gtk.ApplicationWindow):
 
     def _add_titlebar(self) -> None:
         bar = Gtk.HeaderBar()
-        lock_all = Gtk.Button(label=_("Lock all now"), tooltip_text="latchkey lock --now --all")
+        lock_all = Gtk.Button(label=_("Lock all now"), tooltip_text=commands.lock_all().shown)
+        described(lock_all, commands.lock_all().shown)
         lock_all.connect("clicked", lambda *_args: self.actions.lock_all())
         bar.pack_start(lock_all)
         self.set_titlebar(bar)
@@ -79,11 +81,11 @@ class Window(Gtk.ApplicationWindow):
             tabs.append(button)
             self._buttons[page] = button
             # Large type needs more room than the window has.
-            self._stack.add_child(Gtk.ScrolledWindow(child=page))
+            self._pages.append(Gtk.ScrolledWindow(child=page, vexpand=True, visible=False))
         scrolled_tabs = Gtk.ScrolledWindow(child=tabs, vscrollbar_policy=Gtk.PolicyType.NEVER, margin_start=12,
                                            margin_end=12)
         self._content = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, spacing=6, hexpand=True)
-        for widget in (head, scrolled_tabs, self._stack):
+        for widget in (head, scrolled_tabs, self._pages):
             self._content.append(widget)
         panes = Gtk.Box()
         panes.append(side)
@@ -131,10 +133,11 @@ class Window(Gtk.ApplicationWindow):
             self._open_page()
 
     def _turned(self, button: Gtk.ToggleButton, page: Page) -> None:
+        button.update_state([Gtk.AccessibleState.SELECTED], [int(button.get_active())])
+        # Pages that are not seen are not visible at all, so that a screen reader does not read them either.
+        page.get_ancestor(Gtk.ScrolledWindow).set_visible(button.get_active())
         if button.get_active():
             self._page = page
-            parent = page.get_ancestor(Gtk.ScrolledWindow)
-            self._stack.set_visible_child(parent)
             self.draw()
             self._open_page()
 

@@ -1,0 +1,42 @@
+"""Keys for the window, as a person presses them. There is no window manager: the window gets the focus here."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Callable
+
+from .waiting import until
+
+MOST_TABS = 80
+
+
+class Keyboard:
+    """The keyboard of the screen, pointed at the window of Latchkey."""
+
+    def __init__(self, environment: dict[str, str], title: str = "^Latchkey") -> None:
+        self._environment = environment
+
+        def window() -> list[str]:
+            return self._run("search", "--onlyvisible", "--name", title).split()
+
+        self._run("windowfocus", "--sync", until(window, "a window")[-1])
+
+    def _run(self, *words: str) -> str:
+        done = subprocess.run(["xdotool", *words], capture_output=True, text=True, timeout=30, env=self._environment)
+        return done.stdout
+
+    def press(self, keys: str) -> None:
+        """Presses keys together, such as ctrl+a."""
+        self._run("key", keys)
+
+    def type(self, text: str) -> None:
+        """Types a text."""
+        self._run("type", "--delay", "5", "--", text)
+
+    def tab_to(self, is_there: Callable[[], bool]) -> int:
+        """Presses Tab until the focus is where it should be; returns how often."""
+        for count in range(MOST_TABS):
+            if is_there():
+                return count
+            self.press("Tab")
+        raise AssertionError(f"{MOST_TABS} times Tab, and the focus is not there")
