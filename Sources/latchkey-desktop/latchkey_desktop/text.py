@@ -9,6 +9,7 @@ from pathlib import Path
 
 DOMAIN = "latchkey-desktop"
 LONGEST = 400
+MOST_LINES = 30
 _ISOLATE, _END = "\u2068", "\u2069"
 
 
@@ -56,3 +57,9 @@ def shown(text: str, longest: int = LONGEST) -> str:
 def apart(text: str) -> str:
     """A text of another program inside a sentence: its direction does not change that of the sentence."""
     return _ISOLATE + shown(text) + _END if is_right_to_left() else shown(text)
+
+
+def lines(message: bytes) -> str:
+    """What a command has written, line by line, safe to show."""
+    found = [shown(line) for line in message.decode(errors="backslashreplace").strip().splitlines()]
+    return "\n".join(found[:MOST_LINES] + (["…"] if len(found) > MOST_LINES else []))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from gi.repository import GLib
-
 from ..live.program import Outcome, Program
 from ..live.vaults import Vaults
 from ..model import commands
 from ..model.commands import Command
 from ..model.vault import Vault
-from ..text import _, apart
+from ..text import _, apart, lines
 from ..varlink.request import Request
-from .outcome import OutcomeBar, words
+from .outcome import OutcomeBar
 
 Then = Callable[[Outcome], None]
 
@@ -58,8 +56,7 @@ class Actions:
         def ended(outcome: Outcome) -> None:
             self._running = None
             if outcome.succeeded:
-                self._bar.done(words(outcome.output.decode(errors="backslashreplace"))
-                               or _("Done: {command}").format(command=command.shown))
+                self._bar.done(lines(outcome.output) or _("Done: {command}").format(command=command.shown))
             else:
                 self._bar.failed(reason(command, outcome))
             if then:
@@ -78,8 +75,7 @@ def reason(command: Command, outcome: Outcome) -> str:
     """Why a command has not done what it should."""
     if outcome.was_late:
         return _("{command} has not ended in time, and was ended.").format(command=command.shown)
-    said = words(outcome.errors.decode(errors="backslashreplace")) \
-        or words(outcome.output.decode(errors="backslashreplace"))
+    said = lines(outcome.errors) or lines(outcome.output)
     if said:
         return said
     if outcome.code is None:
@@ -99,12 +95,3 @@ def failure(vault: Vault, command: Command, error: str, details: dict[str, Any])
     said = details.get("reason")
     return _("{command} was refused: {reason}").format(
         command=command.shown, reason=apart(said if isinstance(said, str) else error))
-
-
-def later(then: Callable[[], None]) -> None:
-    """Calls a function when the main loop is free."""
-    def call() -> bool:
-        then()
-        return GLib.SOURCE_REMOVE
-
-    GLib.idle_add(call)

@@ -6,16 +6,8 @@ from typing import Callable
 
 from gi.repository import Gtk
 
-from ..text import _, shown
+from ..text import _
 from .parts import label, named, row
-
-MOST_LINES = 30
-
-
-def words(message: str) -> str:
-    """A message of a command, line by line, safe to show."""
-    lines = [shown(line) for line in message.strip().splitlines()]
-    return "\n".join(lines[:MOST_LINES] + (["…"] if len(lines) > MOST_LINES else []))
 
 
 class OutcomeBar(Gtk.Box):
