@@ -66,6 +66,9 @@ is_installed() {
         at-spi2-core) [ -x /usr/libexec/at-spi-bus-launcher ] ;;
         gettext) command -v msgfmt ;;
         xdg-utils) command -v xdg-open ;;
+        imagemagick) command -v convert ;;
+        python3-caja) [ -d /usr/share/caja-python ] ;;
+        librsvg2-common) [ -n "$(compgen -G '/usr/lib/*/gdk-pixbuf-2.0/*/loaders/libpixbufloader-svg.so')" ] ;;
         python3-dbusmock) /usr/bin/python3 -c 'import dbusmock' ;;
         systemd-container) command -v systemd-nspawn ;;
         qemu-system-x86) command -v qemu-system-x86_64 ;;

@@ -7,8 +7,8 @@
 lay_out() {
     local program=$1 to=$2$3
     "$top/tools/man" --program "$program" "$to/share/man"
-    # It goes with the module.
-    rm "$to/share/man/man8/pam_latchkey.8"
+    # They go with the module and the window.
+    rm "$to/share/man/man8/pam_latchkey.8" "$to/share/man/man1/latchkey-desktop.1"
     install -d "$to/share/bash-completion/completions" "$to/share/doc/latchkey/examples"
     "$program" --generate-completion-script bash >"$to/share/bash-completion/completions/latchkey"
     if [ "$3" = /usr ]; then

@@ -13,8 +13,8 @@ sys.path.append(str(_beside if (_beside / "latchkey_desktop").is_dir() else "/us
 from latchkey_desktop.files.extension import FilesExtension, ModelProperties  # noqa: E402
 
 
-class LatchkeyExtension(FilesExtension, ModelProperties, Nautilus.ColumnProvider, Nautilus.InfoProvider, Nautilus.MenuProvider,
-                        Nautilus.PropertiesModelProvider):
+class LatchkeyExtension(FilesExtension, ModelProperties, Nautilus.ColumnProvider, Nautilus.InfoProvider,
+                        Nautilus.MenuProvider, Nautilus.PropertiesModelProvider):
     """What Nautilus calls."""
 
     api = Nautilus

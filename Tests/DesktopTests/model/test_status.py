@@ -68,8 +68,8 @@ class StatusTests(unittest.TestCase):
         self.assertEqual(quoted(path.argument), "$'/caf\\xe9'")
 
     def test_quoting_is_what_bash_reads(self) -> None:
-        for raw in (b"plain", b"a b", b"it's", b"\xe2\x80\xaegnp.exe", b"a\nb", b"caf\xe9", b"-x", b"$(id)", b"`id`", b"\\",
-                    b"'\\\xff", "é".encode(), b"~/x", b"a;b", b"*"):
+        for raw in (b"plain", b"a b", b"it's", b"\xe2\x80\xaegnp.exe", b"a\nb", b"caf\xe9", b"-x", b"$(id)", b"`id`",
+                    b"\\", b"'\\\xff", "é".encode(), b"~/x", b"a;b", b"*"):
             word = quoted(os.fsdecode(raw))
             self.assertTrue(word.isprintable(), word)
             found = subprocess.run(["bash", "-c", "printf %s " + word], capture_output=True, timeout=10).stdout

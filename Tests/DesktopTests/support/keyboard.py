@@ -19,8 +19,8 @@ class Keyboard:
         def window() -> list[str]:
             return self._run("search", "--onlyvisible", "--name", title).split()
 
-        self._window = until(window, "a window")[-1]
-        self._run("windowfocus", "--sync", self._window)
+        self.window = until(window, "a window")[-1]
+        self._run("windowfocus", "--sync", self.window)
 
     def _run(self, *words: str) -> str:
         done = subprocess.run(["xdotool", *words], capture_output=True, text=True, timeout=30, env=self._environment)
@@ -28,7 +28,7 @@ class Keyboard:
 
     def size(self) -> tuple[int, int]:
         """Width and height of the window."""
-        lines = dict(line.split("=") for line in self._run("getwindowgeometry", "--shell", self._window).split())
+        lines = dict(line.split("=") for line in self._run("getwindowgeometry", "--shell", self.window).split())
         return int(lines["WIDTH"]), int(lines["HEIGHT"])
 
     def press(self, keys: str) -> None:

@@ -23,10 +23,10 @@ LIMIT = 60
 class Scene:
     """Vaults in a folder of its own. `close` ends what the test has started, and unmounts."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path | None = None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="desktop."))
-        self.home = self.folder / "home"
-        self.home.mkdir()
+        self.home = home or self.folder / "home"
+        self.home.mkdir(exist_ok=True)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.heartbeat = self.folder / "heartbeat"
         self.pass_file = self.secret("pass", PASSCODE)
@@ -131,7 +131,7 @@ class Scene:
         for pid in daemons_of(self.folder):
             os.kill(pid, signal.SIGCONT)
             os.kill(pid, signal.SIGKILL)
-        for point in mount_points(self.folder):
+        for point in mount_points(self.home):
             subprocess.run(["umount", "-l", point], timeout=LIMIT, check=False)
         until(lambda: not daemons_of(self.folder), "the daemons end")
         # Root's bare mount points are immutable.

@@ -75,7 +75,8 @@ def prepared(shell: str, script: str, home: str) -> list[str]:
 class Shell:
     def __init__(self, command: list[str], home: str) -> None:
         kept = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
-        environment = {**kept, "HOME": home, "ZDOTDIR": home, "TERM": "xterm", "LC_ALL": "C.UTF-8", "INPUTRC": "/dev/null"}
+        environment = {**kept, "HOME": home, "ZDOTDIR": home, "TERM": "xterm", "LC_ALL": "C.UTF-8",
+                       "INPUTRC": "/dev/null"}
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(home)

@@ -38,7 +38,7 @@ class Tree:
         return found
 
     def sources(self) -> list[Path]:
-        """Text files whose width no formatter checks: tools, C, Varlink interfaces, and strings in Package.swift.
+        """Text files whose width no formatter checks: tools, C, Python, Varlink, and strings in Package.swift.
 
         No JSON, which tools have written."""
         found = [self.top / "Package.swift"]
@@ -48,7 +48,7 @@ class Tree:
                             if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".json")
         for folder in ("Sources", "Tests"):
             paths = (self.top / folder).rglob("*")
-            found += sorted(path for path in paths if path.suffix in (".c", ".h", ".varlink"))
+            found += sorted(path for path in paths if path.suffix in (".c", ".h", ".py", ".varlink"))
         return found
 
     def anchors_of(self, path: Path) -> set[str]:

@@ -1,1 +1,1 @@
-"""What the extensions of the file managers share. It runs in their processes: it draws nothing, and waits for nothing."""
+"""What the extensions of the file managers share. It runs in their processes, and waits for nothing."""

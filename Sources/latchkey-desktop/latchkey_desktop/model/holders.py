@@ -26,7 +26,8 @@ class Holder:
     @staticmethod
     def of(message: dict[str, Any]) -> Holder:
         opened, mapped = fields(message.get("openFiles")), fields(message.get("mappedFiles"))
-        letters = "".join(item.letter for item in CLASSES if count(opened.get(item.name)) + count(mapped.get(item.name)))
+        letters = "".join(item.letter for item in CLASSES
+                          if count(opened.get(item.name)) + count(mapped.get(item.name)))
         return Holder(
             pid=count(message.get("pid")),
             name=text(message.get("name")),

@@ -47,4 +47,5 @@ def overall(views: list[VaultView]) -> tuple[str, str, str]:
              "latchkey-locked-symbolic")
     icon = next((name for name in order if any(view.icon == name for view in views)), order[-1])
     chosen = [view.spoken for view in views if view.icon == icon]
-    return icon, chosen[0] if len(chosen) == 1 else _("Latchkey"), "\n".join(view.spoken for view in views[:MOST_VAULTS])
+    title = chosen[0] if len(chosen) == 1 else _("Latchkey")
+    return icon, title, "\n".join(view.spoken for view in views[:MOST_VAULTS])

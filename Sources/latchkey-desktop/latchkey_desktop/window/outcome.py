@@ -55,6 +55,11 @@ class OutcomeBar(Gtk.Box):
         """A command has done what it should."""
         self._show(message, "done")
 
+    def leave(self) -> None:
+        """The person looks at something else: what was done need not be said any more."""
+        if self._bar.has_css_class("done"):
+            self.set_visible(False)
+
     def failed(self, message: str) -> None:
         """Something was not done, and why."""
         self._show(message, "failed")

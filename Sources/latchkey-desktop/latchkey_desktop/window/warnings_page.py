@@ -32,8 +32,8 @@ class WarningsPage(Page):
         self._check = CommandRow(_("Check the vault"), lambda: self.vault and actions.run(commands.check(self.vault)))
         for widget in (self._sentences, self._files_title, self._files, self._accept_all,
                        heading(_("Conflict copies and damage")),
-                       label(_("While the vault is not mounted, a check lists the copies that a synchronisation program "
-                               "has left in its folder, and everything that is damaged.")), self._check):
+                       label(_("While the vault is not mounted, a check lists the copies that a synchronisation "
+                               "program has left in its folder, and everything that is damaged.")), self._check):
             self.append(widget)
         self._drawn: object = None
         self._generation = 0

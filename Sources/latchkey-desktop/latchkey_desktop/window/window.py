@@ -29,7 +29,7 @@ class Window(Gtk.ApplicationWindow):
     """Shows the vaults. The application calls `draw` after each change, and each second of a lock."""
 
     def __init__(self, application: Gtk.Application, vaults: Vaults) -> None:
-        super().__init__(application=application, title=_("Latchkey"), default_width=980, default_height=760,
+        super().__init__(application=application, title=_("Latchkey"), default_width=980, default_height=840,
                          icon_name="io.latchkey.Desktop")
         self._vaults = vaults
         self._key = ""
@@ -129,6 +129,7 @@ class Window(Gtk.ApplicationWindow):
     def _choose(self, key: str) -> None:
         if key != self._key:
             self._key = key
+            self._bar.leave()
             self.draw()
             self._open_page()
 
@@ -138,6 +139,7 @@ class Window(Gtk.ApplicationWindow):
         page.get_ancestor(Gtk.ScrolledWindow).set_visible(button.get_active())
         if button.get_active():
             self._page = page
+            self._bar.leave()
             self.draw()
             self._open_page()
 
