@@ -54,9 +54,10 @@ def shown(text: str, longest: int = LONGEST) -> str:
     return "".join(parts) + ("…" if len(text) > longest else "")
 
 
-def apart(text: str) -> str:
+def apart(text: str, longest: int = LONGEST) -> str:
     """A text of another program inside a sentence: its direction does not change that of the sentence."""
-    return _ISOLATE + shown(text) + _END if is_right_to_left() else shown(text)
+    found = shown(text, longest)
+    return _ISOLATE + found + _END if is_right_to_left() else found
 
 
 def lines(message: bytes) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from typing import Callable
 
 from .waiting import until
 
 MOST_TABS = 80
+_MOMENT = 0.1
 
 
 class Keyboard:
@@ -45,4 +47,8 @@ class Keyboard:
             if is_there():
                 return count
             self.press("Tab")
+            # The window may take the key a moment later.
+            end = time.monotonic() + _MOMENT
+            while time.monotonic() < end and not is_there():
+                time.sleep(0.01)
         raise AssertionError(f"{MOST_TABS} times Tab, and the focus is not there")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator
 
-from .accessible import SENSITIVE, Accessible, programs
+from .accessible import SENSITIVE, Accessible, visible, windows
 from .waiting import LIMIT, until
 
 BUTTONS = ("push button", "toggle button", "radio button", "page tab", "menu item", "check box")
@@ -18,10 +18,7 @@ class Screen:
 
     def all(self) -> Iterator[Accessible]:
         """Everything that is visible now, in the order of the tree."""
-        for program in programs():
-            if self.name in program.name:
-                for window in program.children():
-                    yield from window.below()
+        yield from visible(windows(self.name))
 
     def look(self, role: str, name: str | Callable[[str], bool]) -> Accessible | None:
         """What has a role and a name now."""

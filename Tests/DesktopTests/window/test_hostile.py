@@ -41,7 +41,7 @@ class HostileTests(SceneTestCase):
         tray = TrayHost()
         self.addCleanup(tray.close)
         hold = {"pid": 7, "command": "<b>\u202evil\n</b>&" + "x" * 5000, "because": "\x1b[2J_a", "seconds": 3}
-        status = STATUS | {"holds": [hold] * 100, "mountPoint": "/m/<i>\u202ex\n</i>"}
+        status = STATUS | {"holds": [hold] * 100, "mountPoint": "/m/<i>\u202ex\n"}
         impostor = Impostor(lambda _method: reply(status))
         self.addCleanup(impostor.close)
         self.scene.start_desktop()
@@ -50,9 +50,9 @@ class HostileTests(SceneTestCase):
         for name in self.screen.labels():
             self.assertNotIn("\u202e", name)
             self.assertNotIn("\x1b", name)
-            self.assertLess(len(name), 100_000)
+            self.assertLess(len(name), 3000)
         tray.wait_for_item()
-        tray.see("<i>\\u202ex\\n</i>: Locking, held by")
+        tray.see("<i>\\u202ex\\n: Locking, held by")
         self.assertNotIn("<i>", tray.get("ToolTip")[3])
         self.assertNoTraceback()
 

@@ -10,7 +10,9 @@ from .classes import CLASSES, ProtectionClass, Reach, meaning, reach_text
 from .state import MOUNTED, OPEN, VaultState, state_of
 from .vault import Vault
 
-MOST_NAMED_HOLDS = 3
+MOST_NAMED_HOLDS, MOST_TOLD_HOLDS = 3, 5
+# A program chooses its name and its reason; no layout is made for texts without end.
+LONGEST_NAME, LONGEST_REASON = 60, 200
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _headline(vault: Vault, state: VaultState, now: float) -> str:
         left = seconds_left(status.deadline if status else None, now)
         return counted("Locks in {number} second", "Locks in {number} seconds", left)
     if state is VaultState.CANNOT_LOCK and status and status.holds:
-        names = ", ".join(apart(hold.command or str(hold.pid)) for hold in status.holds[:MOST_NAMED_HOLDS])
+        names = ", ".join(apart(hold.command or str(hold.pid), LONGEST_NAME) for hold in status.holds[:MOST_NAMED_HOLDS])
         return _("Locking, held by {programs}").format(programs=names)
     return {
         VaultState.NOT_MOUNTED: _("Not mounted"),
@@ -128,7 +130,10 @@ def _headline(vault: Vault, state: VaultState, now: float) -> str:
 def _detail(vault: Vault, state: VaultState) -> str:
     status = vault.status
     if state is VaultState.CANNOT_LOCK and status and status.holds:
-        return "\n".join(_hold_text(hold.command, hold.pid, hold.because, hold.seconds) for hold in status.holds)
+        told = [_hold_text(hold.command, hold.pid, hold.because, hold.seconds)
+                for hold in status.holds[:MOST_TOLD_HOLDS]]
+        more = len(status.holds) - len(told)
+        return "\n".join(told + ([counted("{number} more program", "{number} more programs", more)] if more else []))
     if state in (VaultState.EVICTING, VaultState.CANNOT_LOCK) and status:
         return _phase_text(status.phase, status.inodes_to_invalidate)
     if state is VaultState.SILENT:
@@ -144,10 +149,10 @@ def _detail(vault: Vault, state: VaultState) -> str:
 
 
 def _hold_text(command: str, pid: int, because: str, seconds: float | None) -> str:
-    name = apart(command) if command else _("a program")
+    name = apart(command, LONGEST_NAME) if command else _("a program")
     line = _("{program} (process {pid}) holds the lock back").format(program=name, pid=pid)
     if because:
-        line = _("{sentence}: {reason}").format(sentence=line, reason=apart(because))
+        line = _("{sentence}: {reason}").format(sentence=line, reason=apart(because, LONGEST_REASON))
     if seconds is not None:
         line = _("{sentence} ({time})").format(
             sentence=line, time=counted("{number} second", "{number} seconds", max(0, int(seconds))))
