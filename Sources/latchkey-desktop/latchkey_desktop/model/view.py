@@ -87,6 +87,10 @@ _TROUBLED = frozenset({VaultState.CANNOT_LOCK, VaultState.SILENT, VaultState.DEA
                        VaultState.DAMAGED, VaultState.FOLDER_MISSING, VaultState.KEYBAG_MISSING})
 
 
+STATE_ICONS = ("latchkey-unlocked-symbolic", "latchkey-locking-symbolic", "latchkey-attention-symbolic",
+               "latchkey-locked-symbolic")
+
+
 def icon_of(state: VaultState) -> str:
     """The name of the icon for a state."""
     if state is VaultState.UNLOCKED:

@@ -25,6 +25,7 @@ class BusMenu:
         self._lines: tuple[MenuLine, ...] = ()
         self._numbers: dict[tuple[str, ...], int] = {}
         self._by_number: dict[int, MenuLine] = {}
+        self._places: dict[int, tuple[str, ...]] = {0: ()}
         self._revision = 1
         interface = Gio.DBusNodeInfo.new_for_xml(MENU).interfaces[0]
         bus.register_object(PATH, interface, self._call, self._property, None)
@@ -35,29 +36,28 @@ class BusMenu:
             return
         self._lines = lines
         self._by_number = {}
-        self._layout(0, -1)
+        self._places = {0: ()}
+        self._count(lines, ())
         self._revision += 1
         self._bus.emit_signal(None, PATH, _INTERFACE, "LayoutUpdated", GLib.Variant("(ui)", (self._revision, 0)))
 
-    def _number(self, place: tuple[str, ...], line: MenuLine) -> int:
-        number = self._numbers.setdefault(place, len(self._numbers) + 1)
-        self._by_number[number] = line
-        return number
+    def _count(self, lines: tuple[MenuLine, ...], above: tuple[str, ...]) -> None:
+        """Gives each line its number. The layout itself is made only when a tray asks for it."""
+        for index, line in enumerate(lines):
+            place = (*above, line.action or str(index), line.key)
+            number = self._numbers.setdefault(place, len(self._numbers) + 1)
+            self._by_number[number] = line
+            self._places[number] = place
+            self._count(line.lines, place)
 
-    def _layout(self, parent: int, depth: int) -> GLib.Variant:
-        return self._node(0, MenuLine(lines=self._lines), (), depth) if parent == 0 else self._part(parent, depth)
-
-    def _part(self, parent: int, depth: int) -> GLib.Variant:
-        line = self._by_number.get(parent, MenuLine())
-        place = next((place for place, number in self._numbers.items() if number == parent), ())
-        return self._node(parent, line, place, depth)
-
-    def _node(self, number: int, line: MenuLine, place: tuple[str, ...], depth: int) -> GLib.Variant:
+    def _layout(self, number: int, depth: int) -> GLib.Variant:
+        line = MenuLine(lines=self._lines) if number == 0 else self._by_number.get(number, MenuLine())
+        above = self._places.get(number, ())
         children = []
         if depth != 0:
             for index, child in enumerate(line.lines):
-                name = (*place, child.action or str(index), child.key)
-                children.append(self._node(self._number(name, child), child, name, depth - 1))
+                place = (*above, child.action or str(index), child.key)
+                children.append(self._layout(self._numbers[place], depth - 1))
         return GLib.Variant("(ia{sv}av)", (number, self._properties(number, line), children))
 
     def _properties(self, number: int, line: MenuLine) -> dict[str, GLib.Variant]:

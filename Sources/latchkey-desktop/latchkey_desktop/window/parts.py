@@ -6,6 +6,7 @@ from typing import Callable
 
 from gi.repository import Gdk, Gtk, Pango
 
+from ..model.view import STATE_ICONS
 from ..text import _
 
 
@@ -63,6 +64,14 @@ def image(name: str, size: int, spoken: str = "") -> Gtk.Image:
     if spoken:
         named(found, spoken)
     return found
+
+
+def load_icons(widget: Gtk.Widget) -> list[Gtk.IconPaintable]:
+    """Begins to load all icons of states in the background. They stay loaded as long as the caller keeps them."""
+    theme = Gtk.IconTheme.get_for_display(widget.get_display())
+    return [theme.lookup_icon(name, None, size, widget.get_scale_factor(), widget.get_direction(),
+                              Gtk.IconLookupFlags.PRELOAD | Gtk.IconLookupFlags.FORCE_SYMBOLIC)
+            for name in STATE_ICONS for size in (16, 20, 24, 40)]
 
 
 def copy_button(text: Callable[[], str]) -> Gtk.Button:

@@ -15,7 +15,7 @@ from .backup_page import BackupPage
 from .files_page import FilesPage
 from .outcome import OutcomeBar
 from .page import Page
-from .parts import described, label, named
+from .parts import described, label, load_icons, named
 from .sidebar import Sidebar
 from .sources_page import SourcesPage
 from .state_page import StatePage
@@ -46,6 +46,8 @@ class Window(Gtk.ApplicationWindow):
                             selectable=True)
         self._buttons: dict[Page, Gtk.ToggleButton] = {}
         self._pages = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, vexpand=True)
+        # The first draw of an icon would wait for it, just when many states change.
+        self._icons = load_icons(self)
         self._add_titlebar()
         self._build()
         self._add_keys()
