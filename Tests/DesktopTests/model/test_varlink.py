@@ -22,7 +22,8 @@ class FrameTests(unittest.TestCase):
             self.assertEqual(found, [{"method": "io.latchkey.Status", "parameters": {"a": "\0"}}, {"b": 1}])
 
     def test_nonsense(self) -> None:
-        for text in (b"x\0", b"[]\0", b"\0", b"[" * 200_000 + b"\0", b"{" * (LARGEST + 1)):
+        for text in (b"x\0", b"[]\0", b"\0", b"[" * 200_000 + b"\0", b"{" * (LARGEST + 1),
+                     b'{"a": "' + b"x" * LARGEST + b'"}\0'):
             with self.assertRaises(BadMessage):
                 Frames().add(text)
 

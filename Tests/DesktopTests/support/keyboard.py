@@ -15,11 +15,11 @@ _MOMENT = 0.1
 class Keyboard:
     """The keyboard of the screen, pointed at the window of Latchkey."""
 
-    def __init__(self, environment: dict[str, str], title: str = "^Latchkey") -> None:
+    def __init__(self, environment: dict[str, str], title: str = "^Latchkey", by: str = "--name") -> None:
         self._environment = environment
 
         def window() -> list[str]:
-            return self._run("search", "--onlyvisible", "--name", title).split()
+            return self._run("search", "--onlyvisible", by, title).split()
 
         self.window = until(window, "a window")[-1]
         self._run("windowfocus", "--sync", self.window)

@@ -80,11 +80,14 @@ class Scene:
         """What `latchkey status` says of a vault."""
         return json.loads(self.latchkey("status", "--json", name))
 
-    def make_vault(self, name: str, opened: bool = True, passcode: bool = True) -> Path:
+    def make_vault(self, name: str, opened: bool = True, grace: int | None = None) -> Path:
         """Makes a named vault, and opens it unless told otherwise; returns its mount point."""
         words = ["--passcode-file", str(self.pass_file), "--kdf-memory", "19", "--kdf-passes", "2"]
-        self.latchkey("init", "--name", name, *(words if passcode else ["--no-passcode"]),
-                      "--recovery-key-file", str(self.folder / f"{name}.recovery"))
+        self.latchkey("init", "--name", name, *words, "--recovery-key-file", str(self.folder / f"{name}.recovery"))
+        if grace is not None:
+            # The table of the new vault is the last one.
+            with open(self.folder / "config/latchkey/config.toml", "a", encoding="utf-8") as configuration:
+                configuration.write(f"grace = {grace}\n")
         if opened:
             self.open_vault(name)
         return self.home / name

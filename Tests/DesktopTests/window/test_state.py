@@ -20,7 +20,8 @@ class StatePageTests(SceneTestCase):
         self.screen.find("list item", lambda name: name.startswith(title))
 
     def test_lock_and_unlock(self) -> None:
-        folder = self.scene.make_vault("work")
+        # A lock with this grace period would come too late for the test.
+        folder = self.scene.make_vault("work", grace=600)
         (folder / "note").write_text("secret")
         self.scene.latchkey("class", "set", "complete", str(folder / "note"))
         self.scene.start_desktop()
@@ -110,7 +111,7 @@ class StatePageTests(SceneTestCase):
 
     def test_all_at_once(self) -> None:
         for name in ("one", "two", "three"):
-            self.scene.make_vault(name)
+            self.scene.make_vault(name, grace=600)
         self.scene.start_desktop()
         for name in ("one", "two", "three"):
             self.row(f"{name}: Unlocked")

@@ -17,8 +17,8 @@ class TrayTests(SceneTestCase):
         self.screen = Screen("io.latchkey.Desktop")
 
     def test_states_and_clicks(self) -> None:
-        self.scene.make_vault("a_b")
-        self.scene.make_vault("other", opened=False)
+        self.scene.make_vault("a_b", grace=600)
+        self.scene.make_vault("other", opened=False, grace=600)
         program = self.scene.start_desktop("--tray")
         self.tray.wait_for_item()
         self.tray.see("a__b: Unlocked")
