@@ -68,6 +68,8 @@ is_installed() {
         xdg-utils) command -v xdg-open ;;
         imagemagick) command -v convert ;;
         python3-caja) [ -d /usr/share/caja-python ] ;;
+        python3-nautilus) [ -d /usr/share/nautilus-python ] ;;
+        nemo-python) [ -d /usr/share/nemo-python ] ;;
         librsvg2-common) [ -n "$(compgen -G '/usr/lib/*/gdk-pixbuf-2.0/*/loaders/libpixbufloader-svg.so')" ] ;;
         python3-dbusmock) /usr/bin/python3 -c 'import dbusmock' ;;
         systemd-container) command -v systemd-nspawn ;;

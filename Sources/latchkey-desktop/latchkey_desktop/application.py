@@ -45,6 +45,13 @@ class Desktop(Gtk.Application):
         self.add_main_option("tray", 0, GLib.OptionFlags.NONE, GLib.OptionArg.NONE,
                              _("Show only the icon in the tray"), None)
 
+    def do_handle_local_options(self, _options: GLib.VariantDict) -> int:
+        if Gtk.init_check():
+            return -1
+        print(_("latchkey-desktop: there is no display to show a window on"), file=sys.stderr)
+        print("  " + _("try: {command}").format(command="latchkey status"), file=sys.stderr)
+        return 1
+
     def do_startup(self) -> None:
         Gtk.Application.do_startup(self)
         heartbeat.start()

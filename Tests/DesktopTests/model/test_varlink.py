@@ -74,7 +74,12 @@ class SocketFolderTests(unittest.TestCase):
                 os.chown(path, user, user)
         os.symlink(os.path.join(self.base, f"latchkey-{user}"), os.path.join(self.base, f"latchkey-{user}.3"))
         expected = [os.path.join(self.base, name) for name in (f"latchkey-{user}", f"latchkey-{user}.1")]
+        earlier = os.path.join(self.base, "run", str(user), "latchkey")
+        os.makedirs(earlier)
+        os.chmod(earlier, 0o700)
+        os.chown(earlier, user, user)
         self.assertEqual(folders(user, self.base), expected)
+        self.assertEqual(folders(user, self.base, runtime=os.path.join(self.base, "run")), [*expected, earlier])
         if self.user == 0:
             os.chown(expected[0], 0, 0)
             self.assertEqual(folders(user, self.base), expected[1:])

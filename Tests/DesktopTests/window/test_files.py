@@ -72,6 +72,8 @@ class FileManagerTests(SceneTestCase):
         screen.find("table cell", "B: complete-unless-open")
         screen.find("table cell", "D: none")
         self.set_all(screen, folder, "^work")
+        Keyboard(self.scene.environment, "^work").press("alt+Return")
+        screen.find("page tab", "Latchkey")
         self.assertNotIn("Traceback", self.scene.log())
 
     def test_nemo(self) -> None:

@@ -25,6 +25,14 @@ class InstalledTests(SceneTestCase):
         for module in (root / "usr/share").glob("*-python/extensions/*.py"):
             self.assertIn("/usr/share/latchkey-desktop", module.read_text())
 
+    def test_without_a_display(self) -> None:
+        del self.scene.environment["DISPLAY"]
+        program = self.scene.start_desktop()
+        self.assertEqual(program.wait(20), 1)
+        self.assertIn("there is no display", self.scene.log())
+        self.assertIn("try: latchkey status", self.scene.log())
+        self.assertNoTraceback()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -75,7 +75,7 @@ class SecretTests(SceneTestCase):
         screen.find("alert", lambda name: not name.startswith("Running") and bool(name))
         self.assertEqual(self.scene.status("work")["state"], "locked")
         screen.click("Lock class C too")
-        screen.find("list item", "work: Locked since it was mounted")
+        screen.find("list item", "work: Locked, class C too")
 
 
 if __name__ == "__main__":

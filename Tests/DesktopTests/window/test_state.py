@@ -52,7 +52,7 @@ class StatePageTests(SceneTestCase):
         self.screen.click("Lock class C too")
         self.row("work: Locks in ")
         self.screen.click("Lock now")
-        self.row("work: Locked since it was mounted")
+        self.row("work: Locked, class C too")
         self.row("Class C, complete-until-first-user-authentication: locked.")
 
         self.scene.answer_with((self.scene.folder / "work.recovery").read_text().strip())

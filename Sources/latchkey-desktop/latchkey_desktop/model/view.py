@@ -112,7 +112,7 @@ def _headline(vault: Vault, state: VaultState, now: float) -> str:
         return _("Locking, held by {programs}").format(programs=names)
     return {
         VaultState.NOT_MOUNTED: _("Not mounted"),
-        VaultState.BEFORE_FIRST_UNLOCK: _("Locked since it was mounted"),
+        VaultState.BEFORE_FIRST_UNLOCK: _("Locked, class C too"),
         VaultState.UNLOCKED: _("Unlocked"),
         VaultState.EVICTING: _("Taking the keys out of memory"),
         VaultState.CANNOT_LOCK: _("Cannot lock yet"),

@@ -10,7 +10,7 @@ MOST_SOCKETS = 500
 _NAME = re.compile(r"[0-9a-f]{32}(-[0-9a-f]+)?\.socket")
 
 
-def folders(user: int, base: str = "/tmp", of_root: str = "/run/latchkey") -> list[str]:
+def folders(user: int, base: str = "/tmp", of_root: str = "/run/latchkey", runtime: str = "/run/user") -> list[str]:
     """The socket folders of a user that can be trusted: they belong to the user, and no other one may enter."""
     if user == 0:
         candidates = [of_root]
@@ -21,6 +21,8 @@ def folders(user: int, base: str = "/tmp", of_root: str = "/run/latchkey") -> li
                 candidates = sorted(entry.path for entry in entries if own.fullmatch(entry.name))
         except OSError:
             return []
+        # Earlier versions of the daemon, which may still run.
+        candidates.append(os.path.join(runtime, str(user), "latchkey"))
     return [path for path in candidates if is_private(path, user)]
 
 
