@@ -46,7 +46,7 @@ class Desktop(Gtk.Application):
                              _("Show only the icon in the tray"), None)
 
     def do_handle_local_options(self, _options: GLib.VariantDict) -> int:
-        if Gtk.init_check():
+        if Gdk.Display.get_default() is not None:
             return -1
         print(_("latchkey-desktop: there is no display to show a window on"), file=sys.stderr)
         print("  " + _("try: {command}").format(command="latchkey status"), file=sys.stderr)

@@ -27,10 +27,11 @@ class Heartbeat:
 
     def _beat(self) -> bool:
         now = time.monotonic()
-        self._largest = max(self._largest, now - self._last)
-        if now - self._written >= WRITING:
-            if not os.path.exists(self._path):
-                self._largest = 0.0
+        gap = now - self._last
+        # A removed file begins the measurement anew; the gap that ends now belongs to the new one.
+        is_new = not os.path.exists(self._path)
+        self._largest = gap if is_new else max(self._largest, gap)
+        if is_new or now - self._written >= WRITING:
             with open(self._path + ".new", "w", encoding="ascii") as file:
                 file.write(f"{self._largest:.4f}\n")
             os.rename(self._path + ".new", self._path)
