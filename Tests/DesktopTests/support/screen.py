@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator
 
-from .accessible import SENSITIVE, Accessible, visible, windows
+from .accessible import SELECTED, SENSITIVE, Accessible, visible, windows
 from .waiting import LIMIT, until
 
 BUTTONS = ("push button", "toggle button", "radio button", "page tab", "menu item", "check box")
@@ -56,6 +56,11 @@ class Screen:
             return button is not None and button.has(SENSITIVE) and button.act()
 
         until(pressed, lambda: f"button {name!r} in {self.texts()}", limit)
+
+    def turn_to(self, page: str) -> None:
+        """Turns to a page of the window, and waits until it is there."""
+        self.click(page)
+        until(lambda: (tab := self.button(page)) and tab.has(SELECTED), f"the page {page}")
 
     def can_click(self, name: str) -> bool:
         """Whether a button is there and can be pressed."""

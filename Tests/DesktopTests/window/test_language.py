@@ -35,7 +35,7 @@ class LanguageTests(SceneTestCase):
         seen = 0
         for page in PAGES:
             tab = f"{OPEN}{page}\u2e29"
-            self.screen.click(tab)
+            self.screen.turn_to(tab)
             if page == "Ways in":
                 self.screen.see("Slot")
             for item in self.screen.all():
@@ -122,7 +122,7 @@ class KeyboardTests(SceneTestCase):
         self.scene.start_desktop()
         self.screen.find("list item", "work: Unlocked")
         for page in PAGES:
-            self.screen.click(page)
+            self.screen.turn_to(page)
             for item in self.screen.all():
                 if item.role in (*BUTTONS, "text", "list", "list item"):
                     self.assertTrue(item.name and not item.name.startswith("Gtk"), (page, item.role, item.path))
@@ -136,8 +136,8 @@ class KeyboardTests(SceneTestCase):
         self.scene.start_desktop()
         self.screen.find("list item", "work: Unlocked")
         for page in PAGES:
-            self.screen.click(page)
-        self.screen.click("State")
+            self.screen.turn_to(page)
+        self.screen.turn_to("State")
         keyboard = Keyboard(self.scene.environment)
         size = keyboard.size()
         # The screen of the tests has 1280 by 1024 points.

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from support.scene import PASSCODE, SceneTestCase
-from support.accessible import FOCUSED, SELECTED
+from support.accessible import FOCUSED
 from support.keyboard import Keyboard
 from support.screen import Screen
 from support.waiting import until
@@ -19,8 +19,7 @@ class PageTests(SceneTestCase):
         self.screen = Screen("io.latchkey.Desktop")
 
     def turn_to(self, page: str) -> None:
-        self.screen.click(page)
-        until(lambda: (tab := self.screen.button(page)) and tab.has(SELECTED), f"the page {page}")
+        self.screen.turn_to(page)
 
     def type_into(self, entry: str, text: str) -> None:
         """Types a text as a person does: Tab until the entry has the focus, then the keys."""
@@ -53,11 +52,19 @@ class PageTests(SceneTestCase):
         self.turn_to("Lock sources")
         self.screen.see("No agent runs, so no screen lock and no sleep locks a vault.")
         self.screen.see("systemctl --user enable --now latchkey-agent")
-        self.scene.start("latchkey", "agent")
-        until(lambda: "null" not in self.scene.latchkey("agent", "--status", "--json"), "the agent")
-        self.screen.click("Look again")
+        # No systemd runs in this session: the command starts the agent as its unit does.
+        systemctl = self.scene.folder / "bin/systemctl"
+        systemctl.write_text(f'#!/bin/sh\necho "$*" >{self.scene.folder}/told\nlatchkey agent >/dev/null 2>&1 &\n'
+                             'until [ -s /run/latchkey/agent.json ]; do sleep 0.1; done\n')
+        systemctl.chmod(0o700)
+        self.screen.click("Start the agent")
         self.screen.see("The agent locks the vaults when one of these happens.")
         self.screen.find("list item", lambda name: name.startswith("The machine goes to sleep: "))
+        self.screen.find("list item", "A chosen USB device is pulled out: never heard yet")
+        self.assertEqual((self.scene.folder / "told").read_text().split(),
+                         ["--user", "enable", "--now", "latchkey-agent"])
+        self.assertFalse(self.screen.can_click("Start the agent"))
+        self.screen.click("Look again")
         self.screen.find("list item", "A chosen USB device is pulled out: never heard yet")
 
     def test_ways_in(self) -> None:
@@ -95,6 +102,27 @@ class PageTests(SceneTestCase):
         until(lambda: len(self.slots()) == 3, self.screen.texts)
         self.screen.miss("blue stick")
 
+        self.screen.click("Passcode")
+        self.type_into("Name of the new way in", "second")
+        self.screen.click("Add a way in")
+        self.screen.see("Passcode: second")
+        self.assertIn("the same again", self.scene.asked())
+
+        public = self.scene.folder / "organisation.pem"
+        subprocess.run(["bash", "-c", f"openssl genpkey -algorithm X25519 | openssl pkey -pubout -out {public}"],
+                       check=True, timeout=30)
+        self.screen.click("Key of an organisation")
+        self.type_into("Name of the new way in", "ours")
+        self.type_into("Public key", str(public))
+        self.screen.click("Add a way in")
+        self.screen.see("Key of an organisation: ours")
+
+        self.screen.click("Security key")
+        self.screen.see("latchkey slot add --name=ours fido2 work")
+        self.screen.click("Add a way in")
+        # None is plugged in, or libfido2 is missing: the message says which.
+        self.screen.find("alert", lambda name: "security key" in name or "libfido2" in name)
+
         key = (self.scene.folder / "work.recovery").read_text().strip()
         self.scene.answer_with(key)
         self.screen.click("Test the recovery key")
@@ -124,7 +152,8 @@ class PageTests(SceneTestCase):
         self.screen.click("Back up the keys")
         self.screen.find("alert", lambda name: "exist" in name, limit=60)
 
-    def test_older_files(self) -> None:
+    def put_back(self) -> Path:
+        """A vault in which an older version of a file was put back, opened and noticed; returns its mount point."""
         folder = self.scene.make_vault("work")
         (folder / "letter").write_text("first")
         explained = json.loads(self.scene.latchkey("explain", "--json", str(folder / "letter")))
@@ -138,6 +167,31 @@ class PageTests(SceneTestCase):
         shutil.copy2(self.scene.folder / "old", backing)
         self.scene.open_vault("work")
         self.assertEqual((folder / "letter").read_text(), "first")
+        return folder
+
+    def test_accept_everything(self) -> None:
+        self.put_back()
+        self.scene.start_desktop()
+        self.turn_to("Warnings")
+        self.screen.click("Accept everything")
+        self.screen.see("Do this only if you have restored the vault yourself.")
+        keyboard = Keyboard(self.scene.environment, "^Accept all")
+        keyboard.press("Escape")
+        self.screen.miss("Do this only if you have restored the vault yourself.")
+        self.assertIn("older", self.scene.latchkey("status", "work"))
+        self.screen.click("Accept everything")
+        self.screen.see("Do this only if you have restored the vault yourself.")
+        until(lambda: self.confirm("Accept"), "the button of the question")
+        self.screen.see("There is no warning.")
+        self.screen.find("list item", "work: Unlocked")
+
+    def confirm(self, verb: str) -> bool:
+        """Presses a button of the question, which is the last one of that name."""
+        buttons = [item for item in self.screen.all() if item.name == verb and item.role == "push button"]
+        return bool(buttons) and buttons[-1].act()
+
+    def test_older_files(self) -> None:
+        folder = self.put_back()
         self.scene.start_desktop()
         self.screen.find("list item", "work: Unlocked. There are warnings.")
         self.turn_to("Warnings")
