@@ -66,6 +66,11 @@ class Accessible:
         found = self._call(_ACCESSIBLE, "GetState")
         return bool(found and found[0][state // 32] >> state % 32 & 1)
 
+    def extents(self) -> tuple[int, int, int, int]:
+        """Left edge, top, width and height in the window; empty if it is not drawn."""
+        found = self._call("org.a11y.atspi.Component", "GetExtents", GLib.Variant("(u)", (1,)))
+        return found[0] if found and found[0][2] > 0 else ()
+
     def act(self) -> bool:
         """Does the first action."""
         if not self.get(_ACTION, "NActions"):

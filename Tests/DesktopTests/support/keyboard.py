@@ -37,6 +37,10 @@ class Keyboard:
         """Presses keys together, such as ctrl+a."""
         self._run("key", keys)
 
+    def click_at(self, x: int, y: int) -> None:
+        """Presses the pointer's button at a point of the screen."""
+        self._run("mousemove", "--sync", str(x), str(y), "click", "1")
+
     def type(self, text: str) -> None:
         """Types a text."""
         self._run("type", "--delay", "5", "--", text)

@@ -100,6 +100,14 @@ class FileManagerTests(SceneTestCase):
         screen.see("A: complete")
         screen.see("B: complete-unless-open")
         screen.see("D: none")
+        keyboard = Keyboard(self.scene.environment, "^work")
+        x, y, width, height = until(screen.find("label", "diary").extents, "the place of a file")
+        keyboard.click_at(x + width // 2, y + height // 2)
+        keyboard.press("ctrl+a")
+        screen.see("3 items selected")
+        keyboard.press("Menu")
+        screen.click("A: complete")
+        until(lambda: class_of(folder / "song") == "complete", "the class of all files")
         self.assertNotIn("Traceback", self.scene.log())
 
 

@@ -4,8 +4,7 @@ import re
 import subprocess
 import unittest
 
-from gi.repository import Gio, GLib
-from support.accessible import FOCUSED, bus
+from support.accessible import FOCUSED
 from support.keyboard import Keyboard
 from support.pseudo import NAME, OPEN, build, plain
 from support.scene import TOP, SceneTestCase
@@ -64,13 +63,7 @@ class LanguageTests(SceneTestCase):
         """How far the middle of the row of the vault is from the left edge."""
         program = self.scene.start_desktop(**environment)
         row = self.screen.find("list item", lambda name: "work" in name)
-
-        def extents() -> tuple[int, int, int, int]:
-            found = bus().call_sync(row.owner, row.path, "org.a11y.atspi.Component", "GetExtents",
-                                    GLib.Variant("(u)", (1,)), None, Gio.DBusCallFlags.NONE, 3000).unpack()[0]
-            return found if found[2] > 0 else ()
-
-        x, _y, width, _height = until(extents, "the row's place")
+        x, _y, width, _height = until(row.extents, "the row's place")
         self.scene.end(program)
         until(lambda: not list(self.screen.all()), "the window is gone")
         return x + width // 2
