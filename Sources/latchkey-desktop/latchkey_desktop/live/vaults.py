@@ -22,7 +22,7 @@ SOON, LATER = 0.05, 1.0
 # In case a change was not told, such as a socket folder that was made after the look for it.
 SELDOM = 20.0
 # A mount is in the kernel's table a moment before its daemon listens.
-YOUNG = 2.0
+YOUNG, AGAIN = 2.0, 0.2
 _CHECK = Command(("latchkey", "config", "check", "--json"))
 _LIST = Command(("latchkey", "list", "--json"))
 
@@ -152,11 +152,13 @@ class Vaults:
 
     def _refresh(self) -> None:
         moment = time.monotonic()
-        young = frozenset(point for point, seen in self._seen.items() if moment - seen < YOUNG)
+        known = [daemon.known for daemon in self._daemons.values()]
+        answering = {daemon.status.mount_point for daemon in known if daemon.status}
+        young = frozenset(point for point, seen in self._seen.items()
+                          if moment - seen < YOUNG and point not in answering)
         if young:
-            self._soon("young", YOUNG, self._look)
-        found = vaults_of(self._named, self._table.mounts, [daemon.known for daemon in self._daemons.values()],
-                          self._listed, young)
+            self._soon("young", AGAIN, self._look)
+        found = vaults_of(self._named, self._table.mounts, known, self._listed, young)
         if found != self.vaults:
             self.vaults = found
         self._on_change()
