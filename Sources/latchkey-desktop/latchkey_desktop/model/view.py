@@ -108,7 +108,8 @@ def _headline(vault: Vault, state: VaultState, now: float) -> str:
         left = seconds_left(status.deadline if status else None, now)
         return counted("Locks in {number} second", "Locks in {number} seconds", left)
     if state is VaultState.CANNOT_LOCK and status and status.holds:
-        names = ", ".join(apart(hold.command or str(hold.pid), LONGEST_NAME) for hold in status.holds[:MOST_NAMED_HOLDS])
+        names = ", ".join(apart(hold.command or str(hold.pid), LONGEST_NAME)
+                          for hold in status.holds[:MOST_NAMED_HOLDS])
         return _("Locking, held by {programs}").format(programs=names)
     return {
         VaultState.NOT_MOUNTED: _("Not mounted"),
