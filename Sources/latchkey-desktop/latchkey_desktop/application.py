@@ -22,7 +22,7 @@ from .window.window import Window  # noqa: E402
 
 IDENTIFIER = "io.latchkey.Desktop"
 # Those change with the clock.
-_TIMED = (VaultState.LOCKING, VaultState.EVICTING, VaultState.CANNOT_LOCK)
+_TIMED = (VaultState.LOCKING, VaultState.EVICTING, VaultState.HELD, VaultState.CANNOT_LOCK)
 
 
 def icons() -> Path | None:

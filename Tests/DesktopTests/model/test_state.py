@@ -30,12 +30,15 @@ class StateTests(unittest.TestCase):
             (Contact.ANSWERS, status("locked"), VaultState.LOCKED),
             (Contact.ANSWERS, status("before-first-unlock"), VaultState.BEFORE_FIRST_UNLOCK),
             (Contact.ANSWERS, status("locking", deadline=105.0), VaultState.LOCKING),
-            (Contact.ANSWERS, status("locking", deadline=105.0, holds=(HOLD,)), VaultState.LOCKING),
+            # The hold of 12 seconds is in the deadline.
+            (Contact.ANSWERS, status("locking", deadline=117.0, holds=(HOLD,)), VaultState.LOCKING),
+            (Contact.ANSWERS, status("locking", deadline=105.0, holds=(HOLD,)), VaultState.HELD),
             (Contact.ANSWERS, status("locking", deadline=100.0), VaultState.EVICTING),
             (Contact.ANSWERS, status("locking", deadline=99.0, phase="wiping"), VaultState.EVICTING),
             (Contact.ANSWERS, status("locking", deadline=90.0, phase="wiping"), VaultState.CANNOT_LOCK),
-            (Contact.ANSWERS, status("locking", deadline=99.0, holds=(HOLD,)), VaultState.CANNOT_LOCK),
-            (Contact.ANSWERS, status("locking", holds=(HOLD,)), VaultState.CANNOT_LOCK),
+            (Contact.ANSWERS, status("locking", deadline=99.0, holds=(HOLD,)), VaultState.EVICTING),
+            (Contact.ANSWERS, status("locking", deadline=99.0, phase="wiping", holds=(HOLD,)), VaultState.EVICTING),
+            (Contact.ANSWERS, status("locking", holds=(HOLD,)), VaultState.HELD),
             (Contact.ANSWERS, status("unlocked", is_taken_over=True), VaultState.TAKEN_OVER),
             (Contact.ANSWERS, status("locked", is_ending=True), VaultState.ENDING),
             (Contact.ANSWERS, status("a state of the future"), VaultState.UNKNOWN),
@@ -89,10 +92,20 @@ class StateTests(unittest.TestCase):
         self.assertEqual(view(status("locking", deadline=109.5)).headline, "Locks in 10 seconds")
 
     def test_who_holds_it(self) -> None:
-        seen = view(status("locking", deadline=99.0, holds=(HOLD, Hold(8, "a\nb", "", None))))
+        seen = view(status("locking", deadline=111.5, holds=(HOLD, Hold(0, "a\nb", "", None))))
         self.assertEqual(seen.headline, "Locking, held by rsync, a\\nb")
-        self.assertIn("rsync (process 7) holds the lock back: a backup runs (12 seconds)", seen.detail)
+        self.assertEqual(seen.detail.split("\n"), [
+            "The keys go in 12 seconds at the latest. To lock now does not wait.",
+            "rsync (process 7) holds a lock back, for 12 seconds at most: a backup runs",
+            "a\\nb holds a lock back"])
         self.assertTrue(seen.warns)
+        self.assertLessEqual({"lock-now", "unlock"}, seen.can)
+        # Until then the grace period counts.
+        self.assertEqual(view(status("locking", deadline=117.0, holds=(HOLD,))).headline, "Locks in 5 seconds")
+        many = view(status("unlocked", holds=(HOLD,) * 50))
+        self.assertEqual(many.headline, "Unlocked")
+        self.assertEqual(many.detail.split("\n")[-1], "45 more programs")
+        self.assertFalse(many.warns)
 
     def test_warnings(self) -> None:
         self.assertFalse(view(status(freshness=Freshness())).warns)

@@ -9,7 +9,7 @@ from support.screen import Screen
 from support.tray import TrayHost
 
 STATUS = {"state": "locking", "mountPoint": "/m/x", "vault": "/v/x", "classKeys": [], "openFiles": {}, "pid": 1,
-          "deadline": 0, "sequence": 1, "instance": "i"}
+          "deadline": 4e9, "sequence": 1, "instance": "i"}
 
 
 class HostileTests(SceneTestCase):
@@ -40,13 +40,13 @@ class HostileTests(SceneTestCase):
         """Marks of Pango, line ends, marks of direction, and texts without end, in the window and the tray."""
         tray = TrayHost()
         self.addCleanup(tray.close)
-        hold = {"pid": 7, "command": "<b>\u202evil\n</b>&" + "x" * 5000, "because": "\x1b[2J_a", "seconds": 3}
+        hold = {"pid": 7, "command": "<b>\u202evil\n</b>&" + "x" * 5000, "because": "\x1b[2J_a", "seconds": 4e9}
         status = STATUS | {"holds": [hold] * 100, "mountPoint": "/m/<i>\u202ex\n"}
         impostor = Impostor(lambda _method: reply(status))
         self.addCleanup(impostor.close)
         self.scene.start_desktop()
         self.screen.see("Locking, held by <b>\\u202evil\\n</b>&xxx")
-        self.screen.see("holds the lock back: \\x1b[2J_a (3 seconds)")
+        self.screen.see("at most: \\x1b[2J_a")
         for name in self.screen.labels():
             self.assertNotIn("\u202e", name)
             self.assertNotIn("\x1b", name)
@@ -55,15 +55,6 @@ class HostileTests(SceneTestCase):
         tray.see("<i>\\u202ex\\n: Locking, held by")
         self.assertNotIn("<i>", tray.get("ToolTip")[3])
         self.assertNoTraceback()
-
-    def test_a_hold(self) -> None:
-        """What a daemon with a hold says: which program, why, and for how long."""
-        hold = {"pid": 77, "uid": 0, "command": "rsync", "because": "the backup runs", "seconds": 42.5}
-        impostor = Impostor(lambda _method: reply(STATUS | {"holds": [hold], "mountPoint": "/m/work"}))
-        self.addCleanup(impostor.close)
-        self.scene.start_desktop()
-        self.screen.find("list item", "work: Locking, held by rsync. There are warnings.")
-        self.screen.see("rsync (process 77) holds the lock back: the backup runs (42 seconds)")
 
 
 if __name__ == "__main__":

@@ -120,6 +120,24 @@ class StatePageTests(SceneTestCase):
             self.row(f"{name}: Locked")
             self.assertEqual(self.state(name), "locked")
 
+    def test_a_hold(self) -> None:
+        """A program holds the lock back: the window says which, why and how long, and can lock all the same."""
+        self.scene.make_vault("work", grace=2)
+        self.scene.start_desktop()
+        self.row("work: Unlocked")
+        self.scene.start("latchkey", "hold", "--for", "90s", "--because", "the backup runs", "--vault", "work",
+                         "sleep", "300")
+        self.screen.see("holds a lock back, for 90 seconds at most: the backup runs")
+        self.screen.click("Lock after the grace period")
+        self.row("work: Locking, held by sleep")
+        self.screen.see("seconds at the latest. To lock now does not wait.")
+        self.row("Class A, complete: readable now.")
+        self.assertEqual(self.state(), "locking")
+        self.screen.click("Lock now")
+        self.row("work: Locked")
+        self.assertEqual(self.state(), "locked")
+        self.assertNoTraceback()
+
     def test_vaults_come_and_go(self) -> None:
         self.scene.start_desktop()
         self.screen.see("There is no vault yet")

@@ -10,6 +10,7 @@ from .view import VaultView
 
 # A tray with hundreds of vaults is no menu any more; the window has them all.
 MOST_VAULTS = 30
+_EXPLAINED = (VaultState.HELD, VaultState.CANNOT_LOCK)
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def menu_of(views: list[VaultView]) -> tuple[MenuLine, ...]:
 def _vault_lines(view: VaultView) -> tuple[MenuLine, ...]:
     titles = (("lock-now", _("Lock now")), ("unlock", _("Unlock")), ("open", _("Open the vault")),
               ("browse", _("Show the files")), ("unmount", _("Unmount")))
-    lines = [MenuLine(line) for line in view.detail.splitlines()[:5]] if view.state is VaultState.CANNOT_LOCK else []
+    lines = [MenuLine(line) for line in view.detail.splitlines()[:5]] if view.state in _EXPLAINED else []
     lines += [MenuLine(title, action, view.key) for action, title in titles if action in view.can]
     return (*lines, MenuLine(_("Show in the window"), "window", view.key))
 

@@ -18,6 +18,7 @@ class VaultState(Enum):
     UNLOCKED = "unlocked"
     LOCKING = "locking"
     EVICTING = "evicting"
+    HELD = "held"
     CANNOT_LOCK = "cannot-lock"
     LOCKED = "locked"
     ENDING = "ending"
@@ -47,7 +48,8 @@ UNREADABLE = {
     for item in (VaultState.FOLDER_MISSING, VaultState.NO_ACCESS, VaultState.KEYBAG_MISSING, VaultState.ERASED,
                  VaultState.NOT_A_VAULT, VaultState.DAMAGED)
 }
-OPEN = frozenset({VaultState.UNLOCKED, VaultState.LOCKING, VaultState.EVICTING, VaultState.CANNOT_LOCK})
+OPEN = frozenset({VaultState.UNLOCKED, VaultState.LOCKING, VaultState.EVICTING, VaultState.HELD,
+                  VaultState.CANNOT_LOCK})
 MOUNTED = OPEN | {VaultState.BEFORE_FIRST_UNLOCK, VaultState.LOCKED, VaultState.TAKEN_OVER, VaultState.SILENT,
                   VaultState.DEAD, VaultState.ENDING}
 
@@ -75,10 +77,18 @@ def state_of(contact: Contact, status: Status | None, is_in_table: bool, listed:
     }.get(status.state, VaultState.UNKNOWN)
 
 
+def grace_end(status: Status) -> float | None:
+    """When the grace period of a lock ends: without holds, the deadline. Holds move the deadline to their own end."""
+    if status.deadline is None:
+        return None
+    return status.deadline - max((hold.seconds or 0 for hold in status.holds), default=0)
+
+
 def _locking(status: Status, now: float) -> VaultState:
     late = status.deadline is not None and now >= status.deadline
-    if status.holds and (late or status.phase or status.deadline is None):
-        return VaultState.CANNOT_LOCK
+    end = grace_end(status)
+    if status.holds and not status.phase and not late and (end is None or now >= end):
+        return VaultState.HELD
     if status.phase or late:
         if status.deadline is not None and now - status.deadline > SLOW_EVICTION:
             return VaultState.CANNOT_LOCK

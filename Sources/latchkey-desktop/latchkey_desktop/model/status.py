@@ -15,7 +15,7 @@ MOST_OLDER = 20
 
 @dataclass(frozen=True)
 class Hold:
-    """A program that has asked the daemon to wait with the lock."""
+    """A program for which a lock waits. `seconds`: for how long after the grace period at most."""
 
     pid: int
     command: str

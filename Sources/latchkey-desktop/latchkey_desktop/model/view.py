@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..text import _, apart, counted
 from .classes import CLASSES, ProtectionClass, Reach, meaning, reach_text
-from .state import MOUNTED, OPEN, VaultState, state_of
+from .state import MOUNTED, OPEN, VaultState, grace_end, state_of
+from .status import Hold, Status
 from .vault import Vault
 
 MOST_NAMED_HOLDS, MOST_TOLD_HOLDS = 3, 5
@@ -75,7 +76,7 @@ def view_of(vault: Vault, now: float) -> VaultView:
         title=vault.title,
         state=state,
         headline=_headline(vault, state, now),
-        detail=_detail(vault, state),
+        detail=_detail(vault, state, now),
         icon=icon_of(state),
         rows=_rows(vault, state),
         warns=state in _TROUBLED or refused > 0 or (freshness is not None and freshness.warns),
@@ -83,7 +84,7 @@ def view_of(vault: Vault, now: float) -> VaultView:
     )
 
 
-_TROUBLED = frozenset({VaultState.CANNOT_LOCK, VaultState.SILENT, VaultState.DEAD, VaultState.TAKEN_OVER,
+_TROUBLED = frozenset({VaultState.HELD, VaultState.CANNOT_LOCK, VaultState.SILENT, VaultState.DEAD, VaultState.TAKEN_OVER,
                        VaultState.DAMAGED, VaultState.FOLDER_MISSING, VaultState.KEYBAG_MISSING})
 
 
@@ -105,9 +106,9 @@ def icon_of(state: VaultState) -> str:
 def _headline(vault: Vault, state: VaultState, now: float) -> str:
     status = vault.status
     if state is VaultState.LOCKING:
-        left = seconds_left(status.deadline if status else None, now)
+        left = seconds_left(grace_end(status) if status else None, now)
         return counted("Locks in {number} second", "Locks in {number} seconds", left)
-    if state is VaultState.CANNOT_LOCK and status and status.holds:
+    if state is VaultState.HELD and status:
         names = ", ".join(apart(hold.command or str(hold.pid), LONGEST_NAME)
                           for hold in status.holds[:MOST_NAMED_HOLDS])
         return _("Locking, held by {programs}").format(programs=names)
@@ -132,13 +133,22 @@ def _headline(vault: Vault, state: VaultState, now: float) -> str:
     }[state]
 
 
-def _detail(vault: Vault, state: VaultState) -> str:
+def _detail(vault: Vault, state: VaultState, now: float) -> str:
     status = vault.status
-    if state is VaultState.CANNOT_LOCK and status and status.holds:
-        told = [_hold_text(hold.command, hold.pid, hold.because, hold.seconds)
-                for hold in status.holds[:MOST_TOLD_HOLDS]]
-        more = len(status.holds) - len(told)
-        return "\n".join(told + ([counted("{number} more program", "{number} more programs", more)] if more else []))
+    lines = [_sentence(status, state)]
+    if state is VaultState.HELD and status and status.deadline is not None:
+        lines = [counted("The keys go in {number} second at the latest. To lock now does not wait.",
+                         "The keys go in {number} seconds at the latest. To lock now does not wait.",
+                         seconds_left(status.deadline, now))]
+    if status and state in (VaultState.UNLOCKED, VaultState.LOCKING, VaultState.HELD):
+        lines += [_hold_text(hold) for hold in status.holds[:MOST_TOLD_HOLDS]]
+        more = len(status.holds) - MOST_TOLD_HOLDS
+        if more > 0:
+            lines.append(counted("{number} more program", "{number} more programs", more))
+    return "\n".join(line for line in lines if line)
+
+
+def _sentence(status: Status | None, state: VaultState) -> str:
     if state in (VaultState.EVICTING, VaultState.CANNOT_LOCK) and status:
         return _phase_text(status.phase, status.inodes_to_invalidate)
     if state is VaultState.SILENT:
@@ -153,14 +163,17 @@ def _detail(vault: Vault, state: VaultState) -> str:
     }.get(state, "")
 
 
-def _hold_text(command: str, pid: int, because: str, seconds: float | None) -> str:
-    name = apart(command, LONGEST_NAME) if command else _("a program")
-    line = _("{program} (process {pid}) holds the lock back").format(program=name, pid=pid)
-    if because:
-        line = _("{sentence}: {reason}").format(sentence=line, reason=apart(because, LONGEST_REASON))
-    if seconds is not None:
-        line = _("{sentence} ({time})").format(
-            sentence=line, time=counted("{number} second", "{number} seconds", max(0, int(seconds))))
+def _hold_text(hold: Hold) -> str:
+    name = apart(hold.command, LONGEST_NAME) if hold.command else _("A program")
+    # The daemon cannot see every process.
+    if hold.pid:
+        name = _("{program} (process {pid})").format(program=name, pid=hold.pid)
+    line = _("{program} holds a lock back").format(program=name)
+    if hold.seconds is not None:
+        line = _("{sentence}, for {time} at most").format(
+            sentence=line, time=counted("{number} second", "{number} seconds", max(0, math.ceil(hold.seconds))))
+    if hold.because:
+        line = _("{sentence}: {reason}").format(sentence=line, reason=apart(hold.because, LONGEST_REASON))
     return line
 
 
@@ -195,7 +208,7 @@ def _allowed(vault: Vault, state: VaultState) -> frozenset[str]:
     can = set()
     if state is VaultState.UNLOCKED:
         can |= {"lock", "lock-now", "lock-deep"}
-    if state is VaultState.LOCKING:
+    if state in (VaultState.LOCKING, VaultState.HELD):
         can |= {"lock-now", "unlock"}
     if state in (VaultState.LOCKED, VaultState.BEFORE_FIRST_UNLOCK, VaultState.EVICTING, VaultState.CANNOT_LOCK):
         can.add("unlock")
