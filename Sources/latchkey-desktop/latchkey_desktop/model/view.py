@@ -84,8 +84,9 @@ def view_of(vault: Vault, now: float) -> VaultView:
     )
 
 
-_TROUBLED = frozenset({VaultState.HELD, VaultState.CANNOT_LOCK, VaultState.SILENT, VaultState.DEAD, VaultState.TAKEN_OVER,
-                       VaultState.DAMAGED, VaultState.FOLDER_MISSING, VaultState.KEYBAG_MISSING})
+_TROUBLED = frozenset({VaultState.HELD, VaultState.CANNOT_LOCK, VaultState.SILENT, VaultState.DEAD,
+                       VaultState.TAKEN_OVER, VaultState.DAMAGED, VaultState.FOLDER_MISSING,
+                       VaultState.KEYBAG_MISSING})
 
 
 STATE_ICONS = ("latchkey-unlocked-symbolic", "latchkey-locking-symbolic", "latchkey-attention-symbolic",
