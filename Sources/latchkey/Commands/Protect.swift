@@ -261,8 +261,8 @@ extension Protect {
             "\(target.path.path) is protected: its files lie in the vault \(record.name), in \(record.vault).")
     }
 
-    /// Closes the emptied folder, on which the vault is mounted: a program that saves there without the mount would leave
-    /// plaintext. What one has saved by now, the next run moves.
+    /// Closes the emptied folder, on which the vault is mounted: a program that saves there without the mount would
+    /// leave plaintext. What one has saved by now, the next run moves.
     private func closeFolder(
         of target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
     ) throws(CommandError) {
