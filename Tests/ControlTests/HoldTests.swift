@@ -112,6 +112,7 @@ import Testing
         (#"{"method":"io.latchkey.Hold","more":true}"#, "InvalidParameter"),
         (#"{"method":"io.latchkey.Hold","more":true,"parameters":{"seconds":0}}"#, #""parameter":"seconds""#),
         (#"{"method":"io.latchkey.Hold","more":true,"parameters":{"seconds":-1e300}}"#, #""parameter":"seconds""#),
+        (#"{"method":"io.latchkey.Hold","more":true,"parameters":{"seconds":1e-19}}"#, #""parameter":"seconds""#),
         (#"{"method":"io.latchkey.Hold","more":true,"parameters":{"seconds":"1"}}"#, #""parameter":"seconds""#),
         (#"{"method":"io.latchkey.Hold","more":true,"parameters":{"seconds":1,"command":1}}"#, #""command""#),
     ])

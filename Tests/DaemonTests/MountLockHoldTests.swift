@@ -117,6 +117,26 @@ import Testing
         }
     }
 
+    /// What `status` lists, a lock waits for.
+    @Test func `a hold that is no time, or whose time is over, is not listed`() throws {
+        let lock = try lock(grace: .zero)
+        for seconds in [0, 1e-19, -1] {
+            #expect(throws: Failure.invalidParameter(parameter: "seconds")) { try lock.hold(wanted(seconds)) }
+        }
+        #expect(lock.status.holds == nil)
+        let long = try lock.hold(wanted(50))
+        lock.lock(now: false)
+        let sequence = lock.status.sequence
+        // The shortest of durations.
+        let short = try lock.hold(wanted(1e-18))
+        #expect(short.ending.end == .timeOver)
+        #expect(lock.status.holds == [wanted(50)] && lock.status.sequence == sequence)
+        short.release()
+        #expect(lock.status.holds == [wanted(50)] && lock.status.sequence == sequence)
+        long.release()
+        try wait(lock, for: .locked)
+    }
+
     @Test func `what is refused, and why`() throws {
         let forbidding = try MountLock(
             mount: mount, facts: .test(grace: .zero, noHolds: "the rule"), log: .silent)

@@ -31,15 +31,17 @@ extension ControlConnection {
     /// Takes one of the server's holds, which `endHold` gives back.
     private func begunHold(_ call: Call) throws(Failure) -> GrantedHold {
         let parameters = try call.parameters(HoldParameters.self)
-        guard parameters.seconds > 0 else { throw .invalidParameter(parameter: "seconds") }
         let peer: PeerCredentials
         do { peer = try stream.socket.peerCredentials() } catch { throw .socket(error, doing: "ask who has connected") }
         // The process and its user are never what a client says.
         let wanted = Hold(
             pid: peer.process, uid: peer.user, command: parameters.command, because: parameters.because,
-            seconds: parameters.seconds)
+            seconds: parameters.seconds
+        ).bounded
+        // Bounded first: a number that is too large for a duration traps. One that is too small for it is no time.
+        guard Duration.seconds(wanted.seconds) > .zero else { throw .invalidParameter(parameter: "seconds") }
         guard isAlone, server.beginHold() else { throw .tooManyHolds }
-        do throws(Failure) { return try server.service.hold(wanted.bounded) } catch {
+        do throws(Failure) { return try server.service.hold(wanted) } catch {
             server.endHold()
             throw error
         }

@@ -27,12 +27,21 @@ extension MountLock {
             case .tooMany: throw .tooManyHolds
             case nil: break
             }
+            let time = Duration.seconds(hold.seconds)
+            guard time > .zero else { throw .invalidParameter(parameter: "seconds") }
             state.holds += 1
             let number = state.holds
-            state.holders[number] = Holder(hold: hold, ending: ending)
-            let effects = state.machine.handle(.hold(number, .seconds(hold.seconds)), at: now)
-            log.notice("hold begun", metadata: Self.metadata(hold))
-            tell(.didBeginHold, &state)
+            let effects = state.machine.handle(.hold(number, time), at: now)
+            // What is listed as a hold is one: for another, no lock waits.
+            if state.machine.holds[number] != nil {
+                state.holders[number] = Holder(hold: hold, ending: ending)
+                log.notice("hold begun", metadata: Self.metadata(hold))
+                tell(.didBeginHold, &state)
+            } else {
+                // The lock waits for others, and has waited longer than this one wants.
+                log.notice("hold asked for when its time was over", metadata: Self.metadata(hold))
+                ending.end(.timeOver)
+            }
             carryOut(effects, &state)
             return number
         }
