@@ -17,6 +17,8 @@ final class TestMount: MountedFileSystem {
         var firstUnlocked = false
         var evictions = 0
         var unmounts: [Bool] = []
+        /// Whether it cannot be detached either.
+        var isStuck = false
         /// How often all keys of the process were wiped.
         var forgets = 0
         var disconnects = 0
@@ -103,9 +105,12 @@ final class TestMount: MountedFileSystem {
     func takeUse() -> Bool { false }
 
     func unmount(lazily: Bool) throws(Failure) {
-        state.withLock { $0.unmounts.append(lazily) }
+        let isStuck = state.withLock { state in
+            state.unmounts.append(lazily)
+            return state.isStuck
+        }
         unmountGate.withLock { _ in }
-        if !lazily { throw .busy }
+        if !lazily || isStuck { throw .busy }
     }
 }
 

@@ -110,10 +110,32 @@ import Testing
         try wait(lock, for: .locked)
         #expect(hold.ending.end == (end == .lockNow || end == .unmount ? .locked : .detached))
         _ = try lock.unlock(with: keys, since: lock.locks)
-        if end == .detach {
+        if end == .detach || end == .signal {
             #expect(throws: Failure.mountLocked) { try lock.hold(wanted(50)) }
         } else {
-            #expect(lock.status.holds == nil && lock.status.state == .unlocked)
+            _ = try lock.hold(wanted(50))
+        }
+    }
+
+    /// SIGTERM while a program uses the mount: nothing holds its lock any more, also if the kernel has not told yet
+    /// that it left the tree. If it cannot leave the tree, it goes on as before.
+    @Test(arguments: [false, true]) func `nothing holds the lock of a mount that is to end`(_ isStuck: Bool) throws {
+        mount.state.withLock { $0.isStuck = isStuck }
+        let lock = try lock()
+        let hold = try lock.hold(wanted(50))
+        let thread = SignalThread(
+            signals: try SignalDescriptor(blocking: []), unmounter: try OnDemandWorker(), ender: try OnDemandWorker(),
+            lock: lock, mount: mount, log: .silent, exit: {})
+        thread.unmount()
+        #expect(mount.state.withLock { $0.unmounts } == [false, true])
+        #expect(hold.ending.end == .detached && lock.status.state == .locking)
+        #expect((9...10).contains(try #require(closing)))
+        if isStuck {
+            _ = try lock.hold(wanted(50))
+            #expect((59...60).contains(try #require(closing)))
+        } else {
+            #expect(throws: Failure.mountLocked) { try lock.hold(wanted(50)) }
+            #expect((9...10).contains(try #require(closing)))
         }
     }
 

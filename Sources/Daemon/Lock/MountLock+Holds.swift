@@ -20,7 +20,7 @@ extension MountLock {
         let number = try state.withLock { state throws(Failure) in
             let now = BootClock.now
             // A mount that is to end waits for no program.
-            guard !state.isDetached else { throw .mountLocked }
+            guard !state.isDetached, !state.isEnding else { throw .mountLocked }
             switch state.machine.refusalOfHold(at: now) {
             case .forbidden: throw .forbidden(reason: facts.noHolds ?? "there are no holds")
             case .locked: throw .mountLocked

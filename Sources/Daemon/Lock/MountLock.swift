@@ -21,6 +21,8 @@ public final class MountLock: Sendable {
         var changed = MountFacts.wallClock
         /// Whether the mount was detached from the tree while programs use its files.
         var isDetached = false
+        /// Whether the mount is to end as soon as no program uses its files.
+        var isEnding = false
         /// Who holds the lock, by the number of the hold in the machine.
         var holders: [UInt64: Holder] = [:]
         /// Number of holds begun so far.
@@ -113,8 +115,16 @@ public final class MountLock: Sendable {
         }
     }
 
-    /// Locks a mount that is to end, with its grace period: no hold delays that.
-    func lockToEnd() { state.withLock { lockWithoutHolds(&$0) } }
+    /// Locks a mount that is to end, with its grace period: no hold delays that, also none that is asked for later.
+    func lockToEnd() {
+        state.withLock { state in
+            state.isEnding = true
+            lockWithoutHolds(&state)
+        }
+    }
+
+    /// The mount does not end after all: from now on a lock waits for holds again.
+    func goOn() { state.withLock { $0.isEnding = false } }
 
     private func lockWithoutHolds(_ state: inout State) {
         for event in [LockMachine.Event.endHolds, .lock(.strict)] {

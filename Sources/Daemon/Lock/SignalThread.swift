@@ -127,7 +127,8 @@ public final class SignalThread: Sendable {
         }
     }
 
-    private func unmount() {
+    /// Without use of the mount it ends; else it locks, and ends later.
+    func unmount() {
         do throws(Failure) {
             try mount.unmount(lazily: false)
         } catch {
@@ -137,6 +138,7 @@ public final class SignalThread: Sendable {
                 try mount.unmount(lazily: true)
             } catch {
                 log.error("cannot unmount: \(error)")
+                lock.goOn()
             }
         }
     }
