@@ -55,7 +55,7 @@ final class GraceTable: Sendable {
         }
     }
 
-    /// - Parameter seconds: how long the lock can be taken back at most, as the daemon says.
+    /// - Parameter seconds: how long the lock is under way at most, as the daemon says.
     func began(_ mount: ServedMount, _ client: ControlClient, seconds: Double) {
         graces.withLock { graces in
             guard graces[MountIdentity(mount)]?.client === client else { return }

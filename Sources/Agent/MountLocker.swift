@@ -126,7 +126,7 @@ final class MountLocker: Sendable {
             }
         }
         if status.state == .locking {
-            // A program that asks to hold the lock later moves the deadline.
+            // As long as a program may hold the lock: until then the source's end is told that it comes too late.
             graces.began(mount, client, seconds: (status.graceRemaining ?? 0) + (status.longestHold ?? 0))
         } else {
             graces.forget(mount, client)
@@ -148,22 +148,30 @@ final class MountLocker: Sendable {
 
     private func end(_ mount: ServedMount, _ event: SourceEvent) -> LockOutcome.Result? {
         guard let client = graces.leave(event, mount), mount.status.state == .locking else { return nil }
+        // Only an unlock ends it now. The connection may be closed.
+        if let holder = mount.status.holderAfterGrace { return .notTakenBack(Self.isHeld(by: holder)) }
         do throws(Failure) {
             var status = try client.takeBackLock()
             // Another agent, which has heard the same, takes its own lock back.
             let end = ContinuousClock.now + Self.patienceForOthers
-            while status.state == .locking, status.graceRemaining ?? 0 > 0, ContinuousClock.now < end {
+            while status.state == .locking, status.ownGraceRemaining ?? 0 > 0, ContinuousClock.now < end {
                 _ = usleep(20_000)
                 status = try client.status()
             }
             switch status.state {
             case .unlocked: return .takenBack
-            case .locking where status.graceRemaining ?? 0 > 0:
+            case .locking where status.ownGraceRemaining ?? 0 > 0:
                 return .notTakenBack("it is locked all the same, because something else has asked for it too")
+            case .locking where status.holderAfterGrace != nil:
+                return status.holderAfterGrace.map { .notTakenBack(Self.isHeld(by: $0)) }
             // The time was over.
             case .locking, .locked, .beforeFirstUnlock: return nil
             }
         } catch { return .notTakenBack(words(error)) }
+    }
+
+    private static func isHeld(by holder: Printable) -> Printable {
+        "its grace period is over: it is locked when \(holder) ends, unless a person unlocks it"
     }
 
     /// A machine that loses its power while it sleeps loses nothing.
@@ -181,6 +189,12 @@ extension Status {
         guard let holds, let first = holds.first else { return nil }
         let name = first.command.map { Printable($0) } ?? "process \(first.pid)"
         return holds.count == 1 ? name : "\(name) and \(holds.count - 1) more"
+    }
+
+    /// The same if the grace period is over, and the lock waits for them alone.
+    fileprivate var holderAfterGrace: Printable? {
+        guard state == .locking, let left = ownGraceRemaining, left <= 0 else { return nil }
+        return holders
     }
 }
 

@@ -62,10 +62,33 @@ import Testing
         #expect(folder.service.holds.count == 1)
     }
 
-    /// A hold may begin after the lock, and move the deadline.
-    @Test func `a connection that can take its lock back outlasts every hold`() throws {
+    @Test func `the grace period itself does not count holds`() throws {
+        var status = TestService(volume: ServedFolder.volume).status
+        #expect(status.ownGraceRemaining == nil)
+        status.graceRemaining = 40
+        #expect(status.ownGraceRemaining == 40)
+        status.holds = [20.0, 30].map { Hold(pid: 1, uid: 1, seconds: $0) }
+        #expect(status.ownGraceRemaining == 10)
+        status.graceRemaining = 25
+        #expect(status.ownGraceRemaining == 0)
+    }
+
+    /// A connection that has nothing to take back any more is like others.
+    @Test func `a connection is closed by silence while programs hold its lock`() throws {
         let folder = try ServedFolder(limits: ControlServer.Limits(idle: 0.05))
-        folder.service.set(grace: 0.01, longestHold: 600)
+        folder.service.set(
+            graceRemaining: 600, holds: [Hold(pid: 1, uid: 1, seconds: 600)])
+        var stream = try folder.stream()
+        var call = Message()
+        call.bytes = Array(#"{"method":"io.latchkey.Lock"}"#.utf8)
+        try stream.send(call, by: .after(seconds: 5))
+        #expect(try stream.receive(idle: .after(seconds: 5)) != nil)
+        #expect(try stream.receive(idle: .after(seconds: 20)) == nil)
+    }
+
+    @Test func `a connection that can take its lock back outlasts the grace period`() throws {
+        let folder = try ServedFolder(limits: ControlServer.Limits(idle: 0.05))
+        folder.service.set(graceRemaining: 600, holds: nil)
         let client = try folder.client()
         #expect(try client.lock().state == .locking)
         let silent = try folder.stream()

@@ -81,9 +81,9 @@ final class TestService: ControlService {
     /// Who holds now, the first to ask first.
     var holds: [Hold] { state.withLock { $0.holds.sorted { $0.key < $1.key }.map(\.value.hold) } }
 
-    /// What is left of the grace period, and the longest hold.
-    func set(grace: Double, longestHold: Double) {
-        state.withLock { ($0.status.graceRemaining, $0.status.longestHold) = (grace, longestHold) }
+    /// What the status says of a lock under way.
+    func set(graceRemaining: Double, holds: [Hold]?) {
+        state.withLock { ($0.status.graceRemaining, $0.status.holds) = (graceRemaining, holds) }
     }
 
     /// Ends all holds, as a lock without a grace period does.

@@ -44,6 +44,15 @@ public struct Hold: Codable, Hashable, Sendable {
     }
 }
 
+extension Status {
+    /// Seconds left of the grace period itself, without the holds: as long a lock can be taken back. Zero when it is
+    /// over, nil unless a lock is under way.
+    public var ownGraceRemaining: Double? {
+        // A hold counts from the end of the grace period.
+        graceRemaining.map { max(0, $0 - (holds?.map(\.seconds).max() ?? 0)) }
+    }
+}
+
 /// Why a hold has ended before its client let it go.
 public enum HoldEnd: String, Codable, Hashable, Sendable {
     /// A lock without a grace period has taken the keys.

@@ -36,21 +36,15 @@ package struct ControlConnection: ~Copyable {
     /// - Throws: if the connection must end; after `timedOut` without a complete call, it may go on.
     package mutating func answerNext() throws(Failure) -> Bool {
         let limits = server.limits
-        let idle = isAlone ? max(limits.idle, timeToTakeBack) : min(limits.idle, 1)
+        // Only this connection can take its lock back, so it stays until then.
+        let rest = begunLock == nil ? 0 : server.service.status.ownGraceRemaining ?? 0
+        let idle = isAlone ? max(limits.idle, rest) : min(limits.idle, 1)
         guard let message = try stream.receive(idle: .after(seconds: idle), within: min(limits.message, idle)) else {
             return false
         }
         guard let frame = try? message.decode(CallFrame.self) else { throw .malformed("not a call") }
         try answer(Call(frame: frame, message: message))
         return true
-    }
-
-    /// Only this connection can take its lock back: it stays until the grace period is over, and the time of every hold
-    /// that may still begin.
-    private var timeToTakeBack: Double {
-        guard begunLock != nil else { return 0 }
-        let status = server.service.status
-        return status.graceRemaining.map { $0 + (status.longestHold ?? 0) } ?? 0
     }
 
     /// A call that was received.

@@ -35,8 +35,8 @@ public struct LockMachine: Hashable, Sendable {
         /// once.
         case lock(LockDepth)
         case lockNow(LockDepth)
-        /// A client takes its lock back; the value is the number of that lock. The grace period ends when no lock is
-        /// left.
+        /// A client takes its lock back in the grace period; the value is the number of that lock. The grace period
+        /// ends when no lock is left.
         case takeBack(UInt64)
         /// A client wants the keys to stay this much longer than the grace period; the number is its hold's, and new.
         case hold(UInt64, Duration)
@@ -124,11 +124,14 @@ public struct LockMachine: Hashable, Sendable {
         case (_, .endHolds):
             return endHolds(.detached) + settle(endedAt: now, at: now)
 
-        case (.unlocked, .lock(let depth)) where grace > .zero || !holds.isEmpty:
+        case (.unlocked, .lock(let depth)) where grace > .zero:
             wishes = []
             wish()
-            state = grace > .zero ? .locking(until: now + grace, depth) : .held(since: now, depth)
-            return arming + [.announce] + (grace > .zero ? [] : [.announceHeld])
+            state = .locking(until: now + grace, depth)
+            return arming + [.announce]
+        case (.unlocked, .lock(let depth)) where !holds.isEmpty:
+            state = .held(since: now, depth)
+            return arming + [.announce, .announceHeld]
         case (.unlocked, .lock(let depth)), (.unlocked, .lockNow(let depth)):
             return beginEviction(depth, due: now) + [.announce]
 
@@ -139,7 +142,6 @@ public struct LockMachine: Hashable, Sendable {
             state = .locking(until: deadline, wanted)
             return arming + [.announce]
         case (.held(let deadline, let depth), .lock(let wanted)):
-            wish()
             guard wanted > depth else { return [] }
             state = .held(since: deadline, wanted)
             return arming + [.announce]
@@ -149,9 +151,9 @@ public struct LockMachine: Hashable, Sendable {
             // The keys are still in memory, so the proven ones are not needed.
             state = .unlocked
             return [.disarm, .announce]
-        // Only until the deadline, and as long as another client wants the lock, it stands.
-        // A grace period that was made deep stays deep.
-        case (.locking, .takeBack(let lock)) where !isDue(at: now), (.held, .takeBack(let lock)) where !isDue(at: now):
+        // Only in the grace period, and as long as another client wants the lock, it stands: a hold gives no more time
+        // in which a lock can be taken back without a credential. A grace period that was made deep stays deep.
+        case (.locking(let deadline, _), .takeBack(let lock)) where now < deadline:
             guard wishes.remove(lock) != nil, wishes.isEmpty else { return [] }
             state = .unlocked
             return [.disarm, .announce]

@@ -84,13 +84,13 @@ public final class MountLock: Sendable {
             let number = state.machine.locks
             // Nothing but the number goes: the lock that was just requested wants the grace period.
             if let earlier { carryOut(state.machine.handle(.takeBack(earlier), at: time), &state) }
-            guard state.machine.deadline != nil else { return (status(of: state), nil) }
+            guard case .locking = state.machine.state else { return (status(of: state), nil) }
             return (status(of: state), number)
         }
     }
 
-    /// Takes back the lock with this number, unless its deadline has passed. The grace period goes on as long as
-    /// another lock that was requested in it stands.
+    /// Takes back the lock with this number, unless its grace period is over, also if programs hold it. The grace
+    /// period goes on as long as another lock that was requested in it stands.
     func takeBack(_ lock: UInt64) -> Status { handle(.takeBack(lock)) }
 
     /// Locks without a grace period, and waits up to `seconds` until the keys are wiped. After a timeout the eviction

@@ -10,12 +10,14 @@ struct Lock: ParsableCommand {
         abstract: "Lock a mount: after the grace period, files of class A and closed files of B are ciphertext.",
         discussion: """
             Programs keep running. If a program holds the lock (latchkey hold), the keys stay until it ends, or its \
-            time is over; with --now they go at once. Locking again does not move the end of the grace period. The signal SIGUSR1 to the \
-            daemon does the same. With --wait, standard error shows the progress, and standard output the end.
+            time is over; with --now they go at once. Locking again does not move the end of the grace period. The \
+            signal SIGUSR1 to the daemon does the same. With --wait, standard error shows the progress, and standard \
+            output the end.
 
-            At a terminal, without --now, the command first names the programs that lose files, and counts down. Until \
-            the keys go, Ctrl-C takes back a lock that it has begun, and closing the terminal does not. In the \
-            background, or in a script, it returns at once.
+            At a terminal, without --now, the command first names the programs that lose files, and counts down. In \
+            the grace period Ctrl-C takes back a lock that it has begun, and closing the terminal does not. If a \
+            program holds the lock after it, Ctrl-C ends only the countdown. In the background, or in a script, it \
+            returns at once.
 
             --deep takes the key of class C as well, and the mount is as before its first unlock. On a mount that is \
             locked already this happens at once, since programs had their grace period.

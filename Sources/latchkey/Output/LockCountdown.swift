@@ -34,7 +34,7 @@ struct LockCountdown: ~Copyable {
                 let status = try mount.client.lock(deep: deep)
                 if status.deep == true { deepLocks.insert(status.mountPoint) }
                 if status.state == .locking { locking.append(mount) } else { ended.append(status) }
-                isOurs = isOurs || (mount.status.state == .unlocked && status.state == .locking)
+                isOurs = isOurs || (mount.status.state == .unlocked && status.isInGrace)
             } catch { failures.add(CommandError(error, at: mount.status.mountPoint)) }
         }
         tellUsers(of: locking, deepLocks)
@@ -42,11 +42,13 @@ struct LockCountdown: ~Copyable {
         if !mayTakeBack { Interruption.allow(SIGINT) }
         while !locking.isEmpty {
             var still: [ServedMount] = []
+            var isAllHeld = true
             for mount in locking {
                 do throws(Failure) {
                     let status = try mount.client.status()
                     if status.state == .locking {
                         still.append(mount)
+                        isAllHeld = isAllHeld && status.isHeldAfterGrace
                         tell(status, &toldHolds)
                         screen.show("\(text(status, mayTakeBack))")
                     } else {
@@ -57,6 +59,11 @@ struct LockCountdown: ~Copyable {
                 }
             }
             locking = still
+            if isAllHeld, !locking.isEmpty, mayTakeBack {
+                // From here on Ctrl-C ends this command alone, as the countdown says.
+                mayTakeBack = false
+                Interruption.allow(SIGINT)
+            }
             guard !locking.isEmpty, wasInterrupted(), mayTakeBack else { continue }
             takeBack(locking)
             // The next Ctrl-C ends this command; the lock goes on.
@@ -106,8 +113,11 @@ struct LockCountdown: ~Copyable {
     private func text(_ status: Control.Status, _ mayTakeBack: Bool) -> Printable {
         guard let left = status.graceRemaining, left > 0 else { return "the keys are being taken out" }
         let most: Printable = status.heldBy == nil ? "" : "at most "
-        return "the keys will be gone in \(most)\(Clock.seconds(left))"
-            + (mayTakeBack ? "; Ctrl-C takes the lock back" : "")
+        let key: Printable =
+            status.isHeldAfterGrace
+            ? "; Ctrl-C ends only the countdown"
+            : mayTakeBack ? "; Ctrl-C takes the lock back" : ""
+        return "the keys will be gone in \(most)\(Clock.seconds(left))\(key)"
     }
 
     /// - Parameter deep: where class C is closed as well.
@@ -124,6 +134,14 @@ struct LockCountdown: ~Copyable {
             for line in lines { Standard.error("  \(line)") }
         }
     }
+}
+
+extension Control.Status {
+    /// Whether a lock is under way that can be taken back, by the connection that has requested it.
+    fileprivate var isInGrace: Bool { state == .locking && ownGraceRemaining ?? 0 > 0 }
+
+    /// Whether the lock waits for programs alone: then it needs an unlock to end.
+    fileprivate var isHeldAfterGrace: Bool { state == .locking && heldBy != nil && !isInGrace }
 }
 
 /// What a lock does to the programs that use files of class A or, in a deep lock, C. Open files of B stay open, and C
