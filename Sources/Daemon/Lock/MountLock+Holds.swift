@@ -83,13 +83,18 @@ extension MountLock {
         log.notice("hold ended", metadata: Self.metadata(hold).merging(["why": "\(why)"]) { $1 })
     }
 
-    /// The texts are the client's own: they must not forge a line of the log.
+    /// The texts are the client's own: they must forge neither a line of the log nor a field of one.
     private static func metadata(_ hold: Hold) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
             "process": "\(hold.pid)", "user": "\(hold.uid)", "seconds": "\(hold.seconds)",
         ]
-        if let command = hold.command { metadata["command"] = "\(Printable(command))" }
-        if let because = hold.because { metadata["because"] = "\(Printable(because))" }
+        if let command = hold.command { metadata["command"] = .stringConvertible(Self.quoted(command)) }
+        if let because = hold.because { metadata["because"] = .stringConvertible(Self.quoted(because)) }
         return metadata
+    }
+
+    /// The escape of a quotation mark cannot be mistaken: a backslash of the text is two.
+    private static func quoted(_ text: String) -> Printable {
+        Printable(verbatim: "\"" + Printable(text).text.replacing("\"", with: "\\\"") + "\"")
     }
 }

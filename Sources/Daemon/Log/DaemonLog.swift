@@ -14,8 +14,8 @@ public enum LogDestination: Hashable, Sendable {
 
 /// Turns each event into one line. Secrets cannot be logged: their type has no text.
 struct DaemonLog: LogHandler {
-    /// The keys of metadata with plaintext names of files.
-    static let names: Set = ["path", "first"]
+    /// The keys of metadata with plaintext names of files, or with what a program says of itself, which may name some.
+    static let names: Set = ["path", "first", "because", "command"]
 
     let writer: LogWriter
     var logLevel = Logger.Level.info
