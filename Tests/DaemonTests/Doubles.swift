@@ -39,15 +39,20 @@ final class TestMount: MountedFileSystem {
 
     var transport: Transport { Transport(.device, because: .notWanted) }
 
+    /// As the gates do it: an earlier deadline stands.
     func setDeadline(_ deadline: Duration, _ depth: LockDepth) {
-        state.withLock {
-            $0.deadline = deadline
-            $0.deadlines.append(true)
-            $0.depths.append(depth)
-        }
+        state.withLock { note(min($0.deadline ?? deadline, deadline), depth, &$0) }
     }
 
-    func moveDeadline(to deadline: Duration, _ depth: LockDepth) { setDeadline(deadline, depth) }
+    func moveDeadline(to deadline: Duration, _ depth: LockDepth) {
+        state.withLock { note(deadline, depth, &$0) }
+    }
+
+    private func note(_ deadline: Duration, _ depth: LockDepth, _ state: inout State) {
+        state.deadline = deadline
+        state.deadlines.append(true)
+        state.depths.append(depth)
+    }
 
     func cancelDeadlines() {
         state.withLock {
@@ -194,6 +199,7 @@ final class TestKeys: ProvenKeys {
         mount.state.withLock {
             $0.strictKeys = true
             $0.firstUnlocked = true
+            $0.deadline = nil
         }
     }
 }

@@ -70,6 +70,21 @@ extension MountTests {
             }
         }
 
+        /// The mount, which refuses contents at its deadline by itself, is told of a later one.
+        @Test func aHoldThatComesInTheGrace() throws {
+            try withScene(["--default-class", "complete"], grace: 4) { scene in
+                try scene.makeFile("file")
+                _ = try lock(scene.mount)
+                let held = try HeldCommand(scene.mount)
+                try until("the grace is over") { scene.mount.messages.contains("the lock waits for a hold") }
+                #expect(try scene.contents("file") == [1, 2, 3])
+                try scene.makeFile("new")
+                #expect(held.end() == 7)
+                try untilLocked(scene.mount)
+                #expect(try scene.probe.open(0, scene.path("file")) == .noKey)
+            }
+        }
+
         @Test func aLockAtOnceDoesNotWait() throws {
             try withScene(["--default-class", "complete"], grace: 0) { scene in
                 try scene.makeFile("file")
