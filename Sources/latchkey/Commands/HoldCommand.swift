@@ -40,7 +40,7 @@ struct HoldCommand: ParsableCommand {
         name: .customLong("vault"),
         help: ArgumentHelp(
             "Hold the lock of this mount: its folder, a path in it, its vault or its name. May be repeated; "
-                + "without it, of all your mounts that are unlocked.",
+                + "without it, of all your mounts that are unlocked and allow it.",
             valueName: "vault"))
     var vaults: [Path] = []
 

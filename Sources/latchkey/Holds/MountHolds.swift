@@ -13,7 +13,7 @@ struct MountHolds {
 
     private let mounts: [ServedMount]
 
-    /// Holds all of them, or throws.
+    /// Holds those that are named, or throws; of the unlocked ones as many as can be held, but one at least.
     ///
     /// - Parameter command: what the caller runs.
     static func begin(
@@ -28,6 +28,7 @@ struct MountHolds {
             (wanted, mayBeLocked) = (own.sorted { $0.status.mountPoint < $1.status.mountPoint }, true)
         }
         var held: [ServedMount] = []
+        var refusals: [(Path, CommandError)] = []
         for mount in wanted {
             let point = mount.status.mountPoint
             do throws(Failure) {
@@ -41,11 +42,18 @@ struct MountHolds {
                     .locked, "\(point) is not unlocked, so nothing can hold its keys",
                     try: "latchkey unlock \(point.quoted)")
             } catch {
-                throw CommandError(error, at: point)
+                let refusal = CommandError(error, at: point)
+                guard mayBeLocked else { throw refusal }
+                refusals.append((point, refusal))
             }
         }
         guard let first = wanted.first else {
             throw CommandError(.notFound, "no vault is mounted", try: "latchkey list", "latchkey mount VAULT DIR")
+        }
+        // A mount that cannot be held, as its policy forbids it, keeps no other from it.
+        if held.isEmpty, let (_, refusal) = refusals.first { throw refusal }
+        for (point, refusal) in refusals {
+            Standard.error("latchkey: the lock of \(point) is not held: \(refusal.message)")
         }
         guard !held.isEmpty else {
             throw CommandError(

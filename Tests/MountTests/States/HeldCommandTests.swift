@@ -51,6 +51,37 @@ extension MountTests.Holding {
         }
     }
 
+    /// Of all mounts, one that cannot be held keeps no other from it. In a namespace of its own: root's mounts share a
+    /// folder of sockets.
+    @Test func oneOfAllCannotBeHeld() throws {
+        let (vault, other) = (try Vault(), try Vault())
+        let policy = try vault.folder.write("longest-hold = 0\n", to: "policy.toml", mode: 0o644)
+        let (forbidden, allowed) = (
+            try vault.folder.makeFolder("forbidden", mode: 0o755), try vault.folder.makeFolder("allowed", mode: 0o755)
+        )
+        let script = """
+            mount -t tmpfs -o mode=700 none /run/latchkey
+            latchkey() { "$LATCHKEY" "$@"; }
+            trap 'latchkey unmount --lazy "$5"; latchkey unmount --lazy "$6"' EXIT
+            latchkey mount "$1" "$5" --policy "$3" --unlock --passcode-file "$2" > /dev/null
+            set +e
+            latchkey hold --for 9s echo forbidden; echo "$?"
+            latchkey mount "$4" "$6" --unlock --passcode-file "$7" > /dev/null
+            latchkey hold --for 9s sh -c 'echo "held $("$LATCHKEY" status "$1" | grep -c "holds ")"; exit 3' sh "$6"
+            echo "$?"
+            latchkey hold --for 9s --vault "$5" --vault "$6" echo named; echo "$?"
+            """
+        let outcome = try attempt(
+            "unshare",
+            [
+                "-m", "bash", "-ec", script, "bash", vault.path, vault.passcodeFile, policy, other.path, forbidden,
+                allowed, other.passcodeFile,
+            ], environment: vault.environment.merging(["LATCHKEY": Built.latchkey]) { $1 })
+        // Neither "forbidden" nor "named" is printed.
+        #expect(outcome.text == "1\nheld 1\n3\n1\n", "\(outcome)")
+        #expect(outcome.errors.contains("the lock of \(forbidden) is not held: "), "\(outcome)")
+    }
+
     @Test func theCommandIsRunAsItIs() throws {
         try withMount(Vault()) { mount in
             func held(_ command: String...) throws -> Outcome {

@@ -230,7 +230,7 @@ extension MountTests {
             let marker = vault.folder.path("marker")
             let policy = try vault.folder.write("longest-hold = 0\n", to: "policy.toml", mode: 0o644)
             try withMount(vault, grace: 0, options: ["--policy", policy]) { mount in
-                let refused = try mount.latchkey("hold", "--for", "1s", "touch", marker)
+                let refused = try mount.latchkey("hold", "--for", "1s", "--vault", mount.path, "touch", marker)
                 #expect(refused.status == 1 && !Disk.exists(marker), "\(refused)")
                 let reason = "a hold of 1 second is longer than the 0 of \(policy), line 1"
                 #expect(refused.errors.contains(reason), "\(refused)")
