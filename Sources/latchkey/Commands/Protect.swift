@@ -61,6 +61,7 @@ struct Protect: ParsableCommand {
     }
 
     func run() throws {
+        MigrationReport.begin(asJSON: migration.json)
         let targets = try folders.map { (word) throws(CommandError) in try MigratedFolder(word) }
         for target in targets {
             if try target.record() == nil {
@@ -134,10 +135,9 @@ extension Protect {
         _ target: MigratedFolder, _ plan: MigrationPlan
     ) throws(CommandError) -> (screen: Bool, standard: ProtectionClass) {
         for warning in plan.warnings { Standard.error("latchkey: warning: \(warning)") }
-        if !migration.json {
-            Standard.output("\(target.path.path): \(plan.text)")
-            if !keep { Standard.output(try Medium(of: target.path.path).sentence) }
-        }
+        if migration.json { MigrationReport(isJSON: true).plan(plan, of: target.path.path) }
+        Standard.output("\(target.path.path): \(plan.text)")
+        if !keep { Standard.output(try Medium(of: target.path.path).sentence) }
         var screen = lockWithScreen
         if !migration.yes {
             guard let terminal = Terminal.standardInput() else {
@@ -205,10 +205,8 @@ extension Protect {
                     try: "mv it back, and the same again")
             }
             if !migration.undo { try waitForWriters(in: target) }
-            if !migration.json {
-                let way = migration.undo ? "back" : "on"
-                Standard.output("\(target.path.path): goes \(way) from where it was interrupted.")
-            }
+            let way = migration.undo ? "back" : "on"
+            Standard.output("\(target.path.path): goes \(way) from where it was interrupted.")
             try PasscodeTries.repeating(passcode.isAsked) { () throws(CommandError) in
                 let secret = try passcode.read(of: target.vaultInWorkspace, deviceKey: record.deviceKey)
                 try lastTry.trying { (mayBeLast) throws(CommandError) in
@@ -241,7 +239,7 @@ extension Protect {
             record.step = .moved
             try migration.write(outcome, to: record.digests)
             try opened.write(record)
-            if !migration.json { migration.tell(outcome, survey, seconds) }
+            migration.tell(outcome, survey, seconds)
         }
         try finish(target, hold, record)
         try Startup(name: record.name).begin(unlockingWith: secret)
@@ -312,7 +310,7 @@ extension Protect {
             let (outcome, survey, seconds) = try opened.run(report, stop, again: again(target))
             record.step = .returned
             try opened.write(record)
-            if !migration.json { migration.tell(outcome, survey, seconds) }
+            migration.tell(outcome, survey, seconds)
         }
         try endUndo(target, hold, record)
     }

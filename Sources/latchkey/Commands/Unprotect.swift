@@ -27,6 +27,7 @@ struct Unprotect: ParsableCommand {
     var folder: Path
 
     func run() throws {
+        MigrationReport.begin(asJSON: migration.json)
         let known = try ProtectedFolder.interrupted(folder)
         let target: MigratedFolder
         let hold: WorkspaceHold
@@ -121,7 +122,7 @@ extension Unprotect {
         try unmount(record)
         try openFolder(of: target, mustBeEmpty: false)
         if migration.undo { return try undo(target, hold, record) }
-        if !migration.json { Standard.output("\(target.path.path): goes on from where it was interrupted.") }
+        Standard.output("\(target.path.path): goes on from where it was interrupted.")
         try move(target, hold, record, isNew: false)
     }
 
@@ -144,7 +145,7 @@ extension Unprotect {
             record.step = .moved
             try migration.write(outcome, to: record.digests)
             try opened.write(record)
-            if !migration.json { migration.tell(outcome, survey, seconds) }
+            migration.tell(outcome, survey, seconds)
         }
         try finish(target, hold, record)
     }
@@ -200,7 +201,7 @@ extension Unprotect {
             let (outcome, survey, seconds) = try opened.run(report, stop, again: again(target))
             record.step = .returned
             try opened.write(record)
-            if !migration.json { migration.tell(outcome, survey, seconds) }
+            migration.tell(outcome, survey, seconds)
         }
         try endUndo(target, hold, record)
     }

@@ -1,4 +1,5 @@
 import Crypto
+import Glibc
 import Migration
 import Posix
 
@@ -98,12 +99,34 @@ struct MigrationReport: Sendable {
         var allBytes: Int64?
         var secondsLeft: Double?
         var seconds: Double?
+        var needed: UInt64?
+        var free: UInt64?
         var digestBefore: String?
         var digestAfter: String?
     }
 
+    func plan(_ plan: MigrationPlan, of folder: Path) {
+        Self.write(
+            Line(
+                event: "plan", path: folder, allEntries: plan.survey.files + plan.survey.others,
+                allBytes: plan.survey.bytes, seconds: plan.seconds, needed: plan.needed, free: plan.free))
+    }
+
+    /// The standard output of a command with --json: from the first use on, all that is written for people, also by
+    /// programs that this one starts, goes to standard error.
+    private static let records: Descriptor? = {
+        let number = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+        guard number >= 0, dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 else { return nil }
+        return Descriptor(owning: number)
+    }()
+
+    /// Call it before anything is written.
+    static func begin(asJSON isJSON: Bool) { if isJSON { _ = records } }
+
     private static func write(_ line: Line) {
-        // Such a line always encodes.
-        if let text = try? JSON.line(line) { Standard.output(text) }
+        // Such a line always encodes. A closed reader ends nothing: the files are what counts.
+        guard let records, let text = try? JSON.line(line) else { return }
+        let bytes = Array("\(text.text)\n".utf8)
+        try? unsafe records.write(bytes.span.bytes)
     }
 }

@@ -128,6 +128,22 @@ extension MountTests {
             }
         }
 
+        /// Each line of standard output is one object; what is for people goes to standard error.
+        @Test func asJSON() throws {
+            let scene = try ProtectScene("for n in $(seq 40); do echo $n > $n; done")
+            for (outcome, first) in [(try scene.protect("--json"), "plan"), (try scene.unprotect("--json"), "progress")] {
+                try outcome.succeeded()
+                let events = try outcome.text.split(separator: "\n").map { line in
+                    try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
+                }
+                let names = events.compactMap { $0["event"] as? String }
+                #expect(names.count == events.count && [first, "end"].contains(names.first), "\(names)")
+                #expect(names.last == "end" && events.last?["digestBefore"] as? String != nil)
+                #expect(events.last?["digestBefore"] as? String == events.last?["digestAfter"] as? String)
+                #expect(outcome.errors.contains(scene.folder))
+            }
+        }
+
         // MARK: Refused
 
         @Test(arguments: [
