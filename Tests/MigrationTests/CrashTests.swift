@@ -65,7 +65,7 @@ extension MigrationTests {
         ) throws -> [Violation] {
             do {
                 guard try state.migrate(direction, isUndo: isUndo).isComplete else {
-                    return [Violation(.stuck, "\(direction): not complete")]
+                    return [Violation(.stuck, "\(direction): not complete: \(state.events)")]
                 }
                 let after = direction == .protect ? try state.snapshotOfVault() : try state.snapshotOfFolder()
                 let differences = after.withoutTimes.differences(from: before)

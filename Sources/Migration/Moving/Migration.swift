@@ -59,7 +59,7 @@ public final class Migration {
         plain = PlainTree(
             workspace.store, root: folder, staging: workspace.staging, removed: workspace.removed,
             wiped: workspace.wiped)
-        do throws(VaultError) { self.vault = try VaultTree(vault) } catch {
+        do throws(VaultError) { self.vault = try VaultTree(vault, isWayBack: isUndo) } catch {
             throw MigrationError(nil, "open the vault", error)
         }
         do throws(VaultError) { try settleWorkspace() } catch {

@@ -72,7 +72,24 @@ extension VaultTree: SourceTree {
         try vault.backingEntries(of: folder.descriptor).map(\.name).filter { name in
             switch BackingName(name.bytes) {
             case .reserved, .temporary, .sidecar: false
-            case .entry, .longEntry, .foreign: vault.plainName(of: name, in: folder) == nil && !name.isOfRemovedFile
+            case .entry, .longEntry, .foreign:
+                vault.plainName(of: name, in: folder) == nil && !name.isOfRemovedFile && !isRemains(name, of: folder)
+            }
+        }
+    }
+
+    /// Whether it is what a crash has left of a folder that was never durable. On the way back the originals of all that
+    /// was in it are still there; else only one with nothing in it counts for nothing.
+    private func isRemains(_ name: Name, of folder: Directory) -> Bool {
+        guard name.bytes.starts(with: Array(BackingName.lostPrefix.utf8)) else { return false }
+        if isWayBack { return true }
+        guard let inner = try? vault.store.open(name, in: folder.descriptor, O_RDONLY | O_DIRECTORY),
+            let entries = try? vault.backingEntries(of: inner)
+        else { return false }
+        return entries.allSatisfy { entry in
+            switch BackingName(entry.name.bytes) {
+            case .reserved, .temporary, .sidecar: true
+            case .entry, .longEntry, .foreign: false
             }
         }
     }

@@ -11,11 +11,14 @@ final class VaultTree: Tree {
 
     let vault: Vault
     let root: Directory
+    /// The vault is the destination of an interrupted migration, which is undone.
+    let isWayBack: Bool
     private let owner = (user: geteuid(), group: getegid())
 
     /// Begins the vault's session. The caller ends it with `vault.close()`.
-    init(_ vault: Vault) throws(VaultError) {
+    init(_ vault: Vault, isWayBack: Bool = false) throws(VaultError) {
         self.vault = vault
+        self.isWayBack = isWayBack
         root = try vault.openRoot()
     }
 

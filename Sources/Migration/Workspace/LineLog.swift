@@ -19,7 +19,11 @@ final class LineLog {
     /// Lines that are not whole are left out: a crash leaves such, and nothing was done because of them.
     init(_ name: Name, in folder: Descriptor, _ store: any Store, line: (ArraySlice<UInt8>) -> Void) throws(Errno) {
         self.store = store
-        file = try store.open(name, in: folder, O_RDWR | O_CREAT | O_NONBLOCK, mode: 0o600)
+        do throws(Errno) { file = try store.open(name, in: folder, O_RDWR | O_NONBLOCK) } catch .ENOENT {
+            file = try store.open(name, in: folder, O_RDWR | O_CREAT | O_NONBLOCK, mode: 0o600)
+            // Not every file system makes a new name durable with the file.
+            try store.synchronize(folder, dataOnly: false)
+        }
         end = 0
         let bytes = try Self.contents(of: file, store)
         for text in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {

@@ -32,9 +32,11 @@ public final class Workspace {
 
     private static func openOrMake(_ name: Name, in parent: Descriptor, _ store: any Store) throws(Errno) -> Descriptor
     {
-        do throws(Errno) { try store.makeDirectory(name, in: parent, mode: 0o700) } catch {
-            guard error == .EEXIST else { throw error }
-        }
+        do throws(Errno) {
+            try store.makeDirectory(name, in: parent, mode: 0o700)
+            // Before a file is moved into it.
+            try store.synchronize(parent, dataOnly: false)
+        } catch { guard error == .EEXIST else { throw error } }
         return try open(name, in: parent, store)
     }
 

@@ -18,7 +18,7 @@ struct MigrationArguments: ParsableArguments {
             valueName: "file"))
     var digests: Path?
 
-    @Flag(help: "Write the plan, the progress and the end as JSON, one object on each line; the rest to standard error.")
+    @Flag(help: "Write plan, progress and end as JSON, one object on each line, and the rest to standard error.")
     var json = false
 
     var engine: MigrationOptions {

@@ -131,7 +131,9 @@ extension MountTests {
         /// Each line of standard output is one object; what is for people goes to standard error.
         @Test func asJSON() throws {
             let scene = try ProtectScene("for n in $(seq 40); do echo $n > $n; done")
-            for (outcome, first) in [(try scene.protect("--json"), "plan"), (try scene.unprotect("--json"), "progress")] {
+            for (outcome, first) in [
+                (try scene.protect("--json"), "plan"), (try scene.unprotect("--json"), "progress"),
+            ] {
                 try outcome.succeeded()
                 let events = try outcome.text.split(separator: "\n").map { line in
                     try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
