@@ -235,7 +235,7 @@ public enum Failure: Error, Hashable, Codable, Sendable {
     case tooManyConnections
     /// The daemon has the most monitoring clients that it allows.
     case tooManyMonitors
-    /// As many programs hold the lock as the daemon allows.
+    /// As many programs hold the lock as the daemon allows, or ask for it so often.
     case tooManyHolds
     /// The peer violated the protocol.
     case malformed(String)

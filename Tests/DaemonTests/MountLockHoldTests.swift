@@ -170,9 +170,41 @@ import Testing
         #expect(throws: Failure.mountLocked) { try lock.hold(wanted(1)) }
         #expect(lock.status.holds == nil)
         _ = try lock.unlock(with: keys, since: lock.locks)
-        let holds = try (0..<LockMachine.mostHolds).map { _ in try lock.hold(wanted(1)) }
-        #expect(throws: Failure.tooManyHolds) { try lock.hold(wanted(1)) }
-        holds[0].release()
-        _ = try lock.hold(wanted(1))
+    }
+
+    /// Its events would push out others, and so would lines of the log.
+    @Test func `a flood of holds is refused, also of those that end at once`() throws {
+        let lock = try lock()
+        var granted = 0
+        for _ in 0..<500 {
+            guard let hold = try? lock.hold(wanted(1)) else { continue }
+            hold.release()
+            granted += 1
+        }
+        #expect((HoldRate.burst...HoldRate.burst + 20).contains(granted))
+        #expect(throws: Failure.tooManyHolds) { for _ in 0..<500 { _ = try lock.hold(wanted(1)) } }
+    }
+
+    @Test func `a burst of holds, then one a second`() {
+        var rate = HoldRate()
+        let start = Duration.seconds(100)
+        func taken(at now: Duration) -> Int { (0..<100).prefix { _ in rate.take(at: now) }.count }
+        #expect(taken(at: start) == 32)
+        #expect(taken(at: start + .milliseconds(999)) == 0)
+        #expect(taken(at: start + .seconds(1)) == 1)
+        #expect(taken(at: start + .seconds(6)) == 5)
+        #expect(taken(at: start + .seconds(5000)) == 32)
+    }
+
+    @Test func `holds that end together are one change`() throws {
+        let lock = try lock()
+        _ = try (0..<30).map { _ in try lock.hold(wanted(1)) }
+        let position = MonitorPosition(
+            instance: try #require(lock.status.instance), sequence: try #require(lock.status.sequence))
+        lock.lock(now: true)
+        try wait(lock, for: .locked)
+        let events = try #require(lock.subscribe(after: position).take())
+        #expect(events.map(\.event) == [.didEndHold, .willBecomeUnavailable, .didBecomeUnavailable])
+        #expect(events.first?.status.holds == nil)
     }
 }

@@ -19,6 +19,7 @@ extension MountLock {
         hold.seconds = min(wanted.seconds, facts.longestHold.seconds)
         let number = try state.withLock { state throws(Failure) in
             let now = BootClock.now
+            guard state.holdRate.take(at: now) else { throw .tooManyHolds }
             // A mount that is to end waits for no program.
             guard !state.isDetached, !state.isEnding else { throw .mountLocked }
             switch state.machine.refusalOfHold(at: now) {
@@ -60,10 +61,17 @@ extension MountLock {
     }
 
     /// Runs under the mutex.
-    func endHold(_ number: UInt64, _ end: HoldEnd, _ state: inout State) {
-        guard let holder = state.holders.removeValue(forKey: number) else { return }
-        noteEnd(of: holder.hold, end.rawValue)
-        holder.ending.end(end)
+    ///
+    /// - Parameter tells: whether it is the last one that ends now, with which clients that monitor are told.
+    func endHold(_ number: UInt64, _ end: HoldEnd, tells: Bool, _ state: inout State) {
+        // Nil if its time was over when it was asked for.
+        if let holder = state.holders.removeValue(forKey: number) {
+            noteEnd(of: holder.hold, end.rawValue)
+            holder.ending.end(end)
+            state.hasUntoldEnds = true
+        }
+        guard tells, state.hasUntoldEnds else { return }
+        state.hasUntoldEnds = false
         tell(.didEndHold, &state)
     }
 

@@ -27,6 +27,9 @@ public final class MountLock: Sendable {
         var holders: [UInt64: Holder] = [:]
         /// Number of holds begun so far.
         var holds: UInt64 = 0
+        var holdRate = HoldRate()
+        /// Whether holds have ended of which clients that monitor are not told yet; false outside of `carryOut`.
+        var hasUntoldEnds = false
     }
 
     /// The lock machine and what was announced. Lock order: docs/ARCHITECTURE.md.
@@ -198,7 +201,8 @@ public final class MountLock: Sendable {
 
     /// Runs under the mutex. `unlock` itself carries out `admit` and `awaitEviction`.
     func carryOut(_ effects: [LockMachine.Effect], _ state: inout State) {
-        for effect in effects {
+        let lastEnd = effects.lastIndex { if case .endHold = $0 { true } else { false } }
+        for (index, effect) in effects.enumerated() {
             switch effect {
             case .arm(let deadline, let depth):
                 // The mount refuses contents from the deadline on by itself: after a suspension the timer's thread may
@@ -208,7 +212,8 @@ public final class MountLock: Sendable {
             case .armHeld(let look, let closing, let depth):
                 mount.moveDeadline(to: closing, depth)
                 setTimer(to: look)
-            case .endHold(let hold, let end): endHold(hold, end, &state)
+            // One change, however many end at once: a program that monitors need not take 32.
+            case .endHold(let hold, let end): endHold(hold, end, tells: index == lastEnd, &state)
             case .disarm:
                 disarm()
                 if state.machine.state == .unlocked { mount.cancelDeadlines() }

@@ -47,7 +47,8 @@ public final class MountService: ControlService {
 
     public func hold(_ wanted: Hold) throws(Failure) -> GrantedHold {
         do throws(Failure) { return try lock.hold(wanted) } catch {
-            log.notice("hold refused: \(error)")
+            // A flood of these would push out the rest of the log.
+            if case .tooManyHolds = error {} else { log.notice("hold refused: \(error)") }
             throw error
         }
     }

@@ -428,7 +428,7 @@ extension CommandError {
         case .tooManyMonitors:
             self.init(.failed, "too many programs watch the mount already; latchkey status still works")
         case .tooManyHolds:
-            self.init(.failed, "as many programs hold the lock as may do so", try: "latchkey status")
+            self.init(.failed, "as many programs hold the lock, or ask for it, as may do so", try: "latchkey status")
         case .interfaceNotFound, .methodNotFound, .methodNotImplemented, .invalidParameter, .expectedMore, .unknown:
             self.init(misunderstanding: failure)
         case .malformed:
