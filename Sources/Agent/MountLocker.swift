@@ -187,7 +187,8 @@ extension Status {
     /// The programs that hold the lock, in a few words; nil if there are none. What they run is what they say.
     fileprivate var holders: Printable? {
         guard let holds, let first = holds.first else { return nil }
-        let name = first.command.map { Printable($0) } ?? "process \(first.pid)"
+        let said = first.command.flatMap { $0.isEmpty ? nil : Printable($0) }
+        let name = said ?? "process \(first.pid)"
         return holds.count == 1 ? name : "\(name) and \(holds.count - 1) more"
     }
 

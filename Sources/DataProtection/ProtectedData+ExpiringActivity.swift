@@ -29,6 +29,8 @@ extension ProtectedData {
                 client.disconnect()
                 return block(true)
             }
+            // If the hold has ended by now, the block learns it at once, and nothing else.
+            guard activity.begin() else { return block(true) }
             block(false)
             activity.finish()
         }
@@ -48,23 +50,37 @@ extension ProtectedData {
     }
 }
 
-/// A hold, and whether the block that needs it has returned.
+/// A hold, and how far the block is that needs it.
 private final class Activity: Sendable {
+    private enum Step { case waiting, ended, running, finished }
+
     private let client: ControlClient
-    private let isFinished = Mutex(false)
+    private let step = Mutex(Step.waiting)
 
     init(_ client: ControlClient) { self.client = client }
 
+    /// Whether the block may run: the hold lasts.
+    func begin() -> Bool {
+        step.withLock { step in
+            guard step == .waiting else { return false }
+            step = .running
+            return true
+        }
+    }
+
     /// Ends the hold.
     func finish() {
-        isFinished.withLock { $0 = true }
+        step.withLock { $0 = .finished }
         client.disconnect()
     }
 
-    /// Waits for the end of the hold. Whether that has come before `finish`.
+    /// Waits for the end of the hold. Whether that has come while the block runs.
     var hasEndedEarly: Bool {
         // Also if the daemon has ended: then nothing can be used any more.
         _ = try? client.endOfHold()
-        return isFinished.withLock { !$0 }
+        return step.withLock { step in
+            if step == .waiting { step = .ended }
+            return step == .running
+        }
     }
 }

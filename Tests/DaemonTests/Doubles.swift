@@ -22,6 +22,8 @@ final class TestMount: MountedFileSystem {
         /// How often all keys of the process were wiped.
         var forgets = 0
         var disconnects = 0
+        /// When what each depth of a lock closes is refused, and that of the last change.
+        var closing: [LockDepth: Duration] = [:]
         var deadline: Duration?
         /// Whether there was a deadline, after each change.
         var deadlines: [Bool] = []
@@ -41,22 +43,32 @@ final class TestMount: MountedFileSystem {
 
     /// As the gates do it: an earlier deadline stands.
     func setDeadline(_ deadline: Duration, _ depth: LockDepth) {
-        state.withLock { note(min($0.deadline ?? deadline, deadline), depth, &$0) }
+        state.withLock { state in
+            for closed in Self.closed(by: depth) {
+                state.closing[closed] = min(state.closing[closed] ?? deadline, deadline)
+            }
+            note(depth, &state)
+        }
     }
 
     func moveDeadline(to deadline: Duration, _ depth: LockDepth) {
-        state.withLock { note(deadline, depth, &$0) }
+        state.withLock { state in
+            for closed in Self.closed(by: depth) { state.closing[closed] = deadline }
+            note(depth, &state)
+        }
     }
 
-    private func note(_ deadline: Duration, _ depth: LockDepth, _ state: inout State) {
-        state.deadline = deadline
+    private static func closed(by depth: LockDepth) -> [LockDepth] { depth == .deep ? [.strict, .deep] : [.strict] }
+
+    private func note(_ depth: LockDepth, _ state: inout State) {
+        state.deadline = state.closing[depth]
         state.deadlines.append(true)
         state.depths.append(depth)
     }
 
     func cancelDeadlines() {
         state.withLock {
-            $0.deadline = nil
+            ($0.deadline, $0.closing) = (nil, [:])
             $0.deadlines.append(false)
         }
     }
@@ -199,7 +211,7 @@ final class TestKeys: ProvenKeys {
         mount.state.withLock {
             $0.strictKeys = true
             $0.firstUnlocked = true
-            $0.deadline = nil
+            ($0.deadline, $0.closing) = (nil, [:])
         }
     }
 }

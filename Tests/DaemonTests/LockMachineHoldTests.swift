@@ -61,6 +61,15 @@ import Testing
         #expect(machine.lastLockDuration == .seconds(2), "it counts from the end of the last hold")
     }
 
+    @Test func `a lock counts from the last hold that it has waited for`() {
+        var machine = Self.machine([.unlock, Self.hold, Self.other, .lock(.strict)])
+        _ = machine.handle(.deadline, at: .seconds(110))
+        // The timer's thread is late: the first one's time was over at 140.
+        #expect(machine.handle(.release(2), at: .seconds(150)) == [.endHold(1, .timeOver), .evict(.strict)])
+        _ = machine.handle(.evicted, at: .seconds(153))
+        #expect(machine.lastLockDuration == .seconds(3))
+    }
+
     @Test func `a machine that slept past everything evicts at once`() {
         var machine = Self.machine([.unlock, Self.hold, Self.other, .lock(.strict)])
         let effects = machine.handle(.deadline, at: .seconds(5000))

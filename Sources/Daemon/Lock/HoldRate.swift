@@ -1,5 +1,5 @@
-/// How often programs may ask for a hold: a burst, and then one a second. Each one that is granted or refused is told to
-/// all that monitor, or to the log, and a flood would push out what matters there.
+/// How often programs may ask for a hold: a burst, and then one a second. Each one that is granted or refused is told
+/// to all that monitor, or to the log, and a flood would push out what matters there.
 struct HoldRate {
     static let burst = 32
     private static let interval = Duration.seconds(1)

@@ -64,16 +64,17 @@ extension LockMachine {
 
     /// Ends the holds whose time is over, and begins the eviction if the lock waits for none any more.
     ///
-    /// - Parameter ended: when the lock stopped waiting, if no hold's time is over.
+    /// - Parameter ended: when the lock stopped waiting, unless a hold's time was over later.
     mutating func settle(endedAt ended: Duration, at now: Duration) -> [Effect] {
         guard let own = ownDeadline else { return [] }
         let isGrace = if case .locking = state { true } else { false }
         guard let depth, !isGrace || now >= own else { return arming }
         let over = holds.filter { own + $0.value <= now }
-        let last = over.values.max().map { own + $0 }
+        // A release may come when the timer's thread has not ended yet what is over: the lock has waited until then.
+        let due = max(over.values.max().map { own + $0 } ?? ended, ended)
         for hold in over.keys { holds[hold] = nil }
         let ends = over.keys.sorted().map { Effect.endHold($0, .timeOver) }
-        guard !holds.isEmpty else { return ends + beginEviction(depth, due: last ?? ended) }
+        guard !holds.isEmpty else { return ends + beginEviction(depth, due: due) }
         state = .held(since: own, depth)
         return ends + arming + (isGrace ? [.announceHeld] : [])
     }

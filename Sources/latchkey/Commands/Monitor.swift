@@ -12,7 +12,8 @@ struct Monitor: ParsableCommand {
             will-become-unavailable (a lock, with the time at which the keys go), did-become-unavailable, \
             did-become-available; did-begin-hold, did-end-hold, did-become-held (latchkey hold: the last says that the \
             grace period is over, and for which programs the keys stay); rotation-did-begin, rotation-did-end \
-            (latchkey rotate); and did-find-older (files are older than what this machine has seen). No change is missed, and none is written twice. Runs until the mount has ended.
+            (latchkey rotate); and did-find-older (files are older than what this machine has seen). No change is \
+            missed, and none is written twice. Runs until the mount has ended.
 
             With --json: an object on each line, with event (absent from the first) and status (what "latchkey status \
             --json" writes). Its sequence grows by 1 with each change.

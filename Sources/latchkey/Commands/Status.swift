@@ -15,8 +15,8 @@ struct StatusCommand: ParsableCommand {
             as working folder or as root, if this user may see them; root sees all.
 
             With --json: an object for DIR, else a list of them. Fields: state (before-first-unlock, unlocked, \
-            locking, locked), graceRemaining (seconds with all holds, only while locking), deadline (seconds since 1970, only while \
-            locking), evictionPhase (flushing, invalidating, wiping; only while the keys are being taken out), \
+            locking, locked), graceRemaining (seconds with all holds, only while locking), deadline (seconds since \
+            1970, only while locking), evictionPhase (flushing, invalidating, wiping; only while the keys are being taken out), \
             inodesToInvalidate (only while invalidating), lastLockDuration (seconds from the last deadline until the \
             keys were gone), classKeys (names), openFiles (number by class), fileKeysInMemory, mountPoint, vault, \
             volume, device, deviceKey, deviceKeyFile, unlockedMemory (bytes of buffers for contents that may be \
@@ -33,8 +33,8 @@ struct StatusCommand: ParsableCommand {
             is no system log), takenOver (true once another machine has taken the vault over, so that every call \
             fails), refusals (count, lastReason, last: requests refused since the mount because something is \
             damaged; only if there were any), freshness (isStrict, older: the number of files that are older than \
-            this machine has seen, found: when the first was found, files: the first of them, moment: the whole vault looks as it did then, \
-            hasLostJournal, trouble: why nothing is remembered; absent with --freshness off), \
+            this machine has seen, found: when the first was found, files: the first of them, moment: the whole \
+            vault looks as it did then, hasLostJournal, trouble: why nothing is remembered; absent with --freshness off), \
             holds (pid, uid, command, because, seconds: the programs that hold the lock; only if there are any), \
             longestHold (seconds that a program may hold it), \
             transport (io_uring or device: how the kernel's requests come), \

@@ -38,6 +38,11 @@ struct MountHolds {
                 Standard.error("latchkey: \(point): the policy allows a hold of \(Clock.seconds(granted))")
             } catch .mountLocked {
                 if mayBeLocked { continue }
+                if mount.status.ending == true {
+                    throw CommandError(
+                        .locked,
+                        "\(point) is unmounted, and ends when no program uses its files: nothing can hold its keys")
+                }
                 throw CommandError(
                     .locked, "\(point) is not unlocked, so nothing can hold its keys",
                     try: "latchkey unlock \(point.quoted)")

@@ -73,7 +73,11 @@ extension MountTests {
             try run(
                 """
                 agent
-                hold() { latchkey hold --for 10m --vault work sleep 600 2> said & held=$!; children+=($held); tries holds; }
+                hold() {
+                    latchkey hold --for 10m --vault work sleep 600 2> said & held=$!
+                    children+=($held)
+                    tries holds
+                }
                 holds() { latchkey status work | grep "held by sleep\\|holds .*sleep"; }
                 for member in PrepareForSleep PrepareForShutdown; do
                     hold
@@ -87,6 +91,24 @@ extension MountTests {
                     signal '' Manager $member b '[<false>]'; tries inhibited; unlock
                 done
                 """, user: 61_273)
+        }
+
+        /// After the grace a lock that a program holds is not taken back, and the agent says why.
+        @Test func heldAfterTheGrace() throws {
+            try run(
+                """
+                latchkey unmount work
+                sed -i 's/^grace.*/grace = 0/' .config/latchkey/config.toml
+                latchkey open work --passcode-file passcode
+                agent
+                latchkey hold --for 10m --vault work sleep 600 2> said & children+=($!)
+                tries sh -c '"$LATCHKEY" status work | grep "holds .*sleep (process "'
+                hint IdleHint true; tries is locking
+                hint IdleHint false
+                tries sh -c '"$LATCHKEY" agent --status | grep "grace period is over: it is locked when sleep ends"'
+                is locking
+                kill ${children[-1]}; tries is locked
+                """, user: 61_274)
         }
 
         /// Where the configuration asks for it, sleep closes class C as well, also of a mount that is locked already.

@@ -11,7 +11,8 @@ extension MountTests.Holding {
             let script = """
                 (latchkey() { "$LATCHKEY" "$@"; }
                 set +e
-                latchkey hold --for 600 --vault "$1" sh -c '"$LATCHKEY" lock --now --wait "$1"; sleep 0.3; exit 5' sh "$1"
+                latchkey hold --for 600 --vault "$1" \\
+                    sh -c '"$LATCHKEY" lock --now --wait "$1"; sleep 0.3; exit 5' sh "$1"
                 echo "$?" >&3) 3>&1 >/dev/null 2> >(exec true)
                 """
             let code = try attempt(
