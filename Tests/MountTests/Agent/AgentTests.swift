@@ -107,7 +107,7 @@ extension MountTests {
                 hint IdleHint false
                 tries sh -c '"$LATCHKEY" agent --status | grep "grace period is over: it is locked when sleep ends"'
                 is locking
-                kill ${children[-1]}; tries is locked
+                latchkey lock --now --wait work; is locked
                 """, user: 61_274)
         }
 
