@@ -28,7 +28,7 @@ extension MigrationTests {
 
         /// A file that cannot be read stays where it is; all others are moved.
         @Test func anOriginalThatCannotBeRead() throws {
-            let folder = try MigratedFolder("head -c 300000 /dev/urandom > bad; echo good > good; mkdir a; echo x > a/x")
+            let folder = try MigratedFolder("head -c 300000 /dev/urandom > bad; echo good > good; mkdir a; : > a/x")
             let good = folder.store
             folder.store = InterceptingStore(good, hook: UnreadableHook("bad"), keepsMetadataOrder: true)
             let outcome = try folder.migrate(.protect)

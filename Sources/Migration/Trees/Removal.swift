@@ -73,13 +73,14 @@ extension VaultTree: SourceTree {
             switch BackingName(name.bytes) {
             case .reserved, .temporary, .sidecar: false
             case .entry, .longEntry, .foreign:
-                vault.plainName(of: name, in: folder) == nil && !name.isOfRemovedFile && !isRemains(name, of: folder)
+                vault.plainName(of: name, in: folder) == nil && !name.isOfRemovedFile
+                    && !isRemains(name, of: folder)
             }
         }
     }
 
-    /// Whether it is what a crash has left of a folder that was never durable. On the way back the originals of all that
-    /// was in it are still there; else only one with nothing in it counts for nothing.
+    /// Whether it is what a crash has left of a folder that was never durable. On the way back the originals of all in it
+    /// are still there; else only one with nothing in it counts for nothing.
     private func isRemains(_ name: Name, of folder: Directory) -> Bool {
         guard name.bytes.starts(with: Array(BackingName.lostPrefix.utf8)) else { return false }
         if isWayBack { return true }

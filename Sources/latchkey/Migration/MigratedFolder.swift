@@ -97,7 +97,7 @@ struct MigratedFolder {
             }
             throw CommandError(
                 .failed, "\(typed) is a mount of its own, of type \(mount.type): nothing can lie beside it",
-                try: "latchkey protect a folder in it")
+                try: "latchkey protect FOLDER   (one in it)")
         }
         if let mount = mounts.mount(holding: path.path), mount.isLatchkey {
             throw CommandError(
@@ -120,13 +120,13 @@ struct MigratedFolder {
         guard kind.isLocal else {
             throw CommandError(
                 .failed, "\(typed) lies on a file system of a network, \(kind.engine): what is moved there may be lost",
-                try: "latchkey init VAULT on a store of the network, and copy the files")
+                try: "latchkey init VAULT   (there, and copy the files)")
         }
         var above = stat()
         guard parent.status(&above) == 0, above.st_dev == status.st_dev else {
             throw CommandError(
                 .failed, "\(typed) is a subvolume of its own: files cannot be moved out of it by renaming",
-                try: "latchkey protect a folder in it")
+                try: "latchkey protect FOLDER   (one in it)")
         }
         if let vault = PathArgument.vault(around: path) {
             throw CommandError(.failed, "\(typed) is the vault \(vault.path), or lies in it: it is ciphertext already")

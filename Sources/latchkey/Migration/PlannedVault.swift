@@ -108,8 +108,8 @@ struct PlannedVault {
         } catch { throw CommandError(.failed, "the vault in \(path) has no name: \(error)") }
     }
 
-    /// Whether no file is in the vault, not even one whose name cannot be read. What a crash has left of folders that were
-    /// never durable counts for nothing.
+    /// Whether no file is in the vault, not even one whose name cannot be read. What a crash has left of folders that
+    /// were never durable counts for nothing.
     static func isEmpty(_ vault: Path) throws(CommandError) -> Bool {
         do throws(Errno) {
             return try Descriptor.open(path: vault, O_RDONLY | O_DIRECTORY).entries().allSatisfy { entry in

@@ -67,16 +67,16 @@ extension MountTests.Holding {
             latchkey mount "$1" "$5" --policy "$3" --unlock --passcode-file "$2" > /dev/null
             set +e
             latchkey hold --for 9s echo forbidden; echo "$?"
-            latchkey mount "$4" "$6" --unlock --passcode-file "$7" > /dev/null
+            XDG_STATE_HOME=$8 latchkey mount "$4" "$6" --unlock --passcode-file "$7" > /dev/null
             latchkey hold --for 9s sh -c 'echo "held $("$LATCHKEY" status "$1" | grep -c "holds ")"; exit 3' sh "$6"
             echo "$?"
-            latchkey hold --for 9s --vault "$5" --vault "$6" echo named; echo "$?"
+            latchkey hold --for 9s --vault "$6" --vault "$5" echo named; echo "$?"
             """
         let outcome = try attempt(
             "unshare",
             [
                 "-m", "bash", "-ec", script, "bash", vault.path, vault.passcodeFile, policy, other.path, forbidden,
-                allowed, other.passcodeFile,
+                allowed, other.passcodeFile, try #require(other.environment["XDG_STATE_HOME"]),
             ], environment: vault.environment.merging(["LATCHKEY": Built.latchkey]) { $1 })
         // Neither "forbidden" nor "named" is printed.
         #expect(outcome.text == "1\nheld 1\n3\n1\n", "\(outcome)")
