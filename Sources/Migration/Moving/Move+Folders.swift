@@ -53,16 +53,25 @@ extension Move {
             if let folder = try copy(of: path) { try give(record, to: folder, path) }
         }
         try wrap(nil, "make folders durable") { () throws(VaultError) in try destination.flushAll() }
-        guard options.removesOriginals else { return }
-        for path in paths.reversed() where path != .root {
-            guard let parent = try pair(at: TreePath(names: Array(path.names.dropLast()))) else { continue }
-            let name = path.names[path.names.count - 1]
-            do throws(VaultError) { try source.removeFolder(name, in: parent.source) } catch {
-                // An entry that was left, or made meanwhile, keeps its folder.
-                guard error == .system(.ENOTEMPTY) || error == .system(.EEXIST) || error == .system(.ENOENT) else {
-                    throw MigrationError(path, "remove the folder", error)
+        if options.removesOriginals { try removeFolders(paths) }
+    }
+
+    /// Removes the emptied originals, the deepest first. What was in them is durably gone before: on a disk that keeps
+    /// no order, a crash could otherwise bring back what was in a folder, without the folder.
+    private func removeFolders(_ paths: [TreePath]) throws(MigrationError) {
+        let depths = Dictionary(grouping: paths) { $0.names.count }
+        for depth in depths.keys.sorted(by: >) where depth > 0 {
+            try wrap(nil, "make removals durable") { () throws(VaultError) in try source.flushAll() }
+            for path in depths[depth, default: []] {
+                guard let parent = try pair(at: TreePath(names: Array(path.names.dropLast()))) else { continue }
+                let name = path.names[depth - 1]
+                do throws(VaultError) { try source.removeFolder(name, in: parent.source) } catch {
+                    // An entry that was left, or made meanwhile, keeps its folder.
+                    guard error == .system(.ENOTEMPTY) || error == .system(.EEXIST) || error == .system(.ENOENT) else {
+                        throw MigrationError(path, "remove the folder", error)
+                    }
+                    if let pair = try pair(at: path) { try noteStrangers(in: pair.source, path) }
                 }
-                if let pair = try pair(at: path) { try noteStrangers(in: pair.source, path) }
             }
         }
     }

@@ -81,7 +81,7 @@ extension VaultTree: SourceTree {
 
     /// Whether it is what a crash has left of a folder that was never durable. On the way back the originals of all
     /// in it are still there; else only one with nothing in it counts for nothing.
-    private func isRemains(_ name: Name, of folder: Directory) -> Bool {
+    func isRemains(_ name: Name, of folder: Directory) -> Bool {
         guard name.bytes.starts(with: Array(BackingName.lostPrefix.utf8)) else { return false }
         if isWayBack { return true }
         guard let inner = try? vault.store.open(name, in: folder.descriptor, O_RDONLY | O_DIRECTORY),

@@ -239,6 +239,13 @@ final class VaultTree: Tree {
     }
 
     func removeFolder(_ name: Name, in parent: Directory) throws(VaultError) {
+        do throws(VaultError) { return try vault.removeDirectory(name, in: parent) } catch {
+            guard error == .system(.ENOTEMPTY) else { throw error }
+        }
+        let folder = try openFolder(name, in: parent)
+        for entry in try vault.backingEntries(of: folder.descriptor) where isRemains(entry.name, of: folder) {
+            try backing { () throws(Errno) in try vault.store.unlinkTree(entry.name, in: folder.descriptor) }
+        }
         try vault.removeDirectory(name, in: parent)
     }
 
