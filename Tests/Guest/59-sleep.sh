@@ -56,9 +56,11 @@ for round in 1 2; do
     map=$!
     tries grep mapped mapped
     # A writer, which the lock stops.
+    rm -f acknowledged
     (set +x; number=0; while echo "$number" >>/root/sleeper/written; do echo "$number" >acknowledged
         number=$((number + 1)); done) 2>/dev/null &
     writer=$!
+    tries test -s acknowledged
     begin=$(date +%s.%N)
     systemctl suspend
     tries slept "$round"
