@@ -212,7 +212,9 @@ struct Erase: ParsableCommand {
     ) throws(CommandError) {
         guard !keepDeviceKey, !copies, let volume else { return }
         let path = deviceKey ?? DeviceKeyFile.defaultPath(for: volume)
-        guard let copy = try SharedDeviceKey.copies(of: vault, volume, deviceKey: path).first else { return }
+        let copies = try SharedDeviceKey.copies(
+            of: vault, volume, deviceKey: path, advice: "the same with --copies   (whether one does or not)")
+        guard let copy = copies.first else { return }
         throw CommandError(
             .failed,
             "the vault \(copy.vault) \(copy.use), is a copy of the same vault, and would lose its device key, too; "

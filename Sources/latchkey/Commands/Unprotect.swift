@@ -181,7 +181,7 @@ extension Unprotect {
     private func finish(
         _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
     ) throws(CommandError) {
-        try PlannedVault.destroy(record.vault, deviceKey: record.deviceKey)
+        let copy = try PlannedVault.destroy(record.vault, deviceKey: record.deviceKey)
         if let name = VaultName(record.name) {
             Startup(name: record.name).end()
             do throws(NamedVaultsError) { try NamedVaults.remove(name) } catch {
@@ -191,6 +191,10 @@ extension Unprotect {
         try hold.remove()
         Standard.output(
             "\(target.path.path) is an ordinary folder. The vault \(record.vault) and its keys are removed.")
+        if let copy {
+            Standard.output(
+                "Its device key is kept: the vault \(copy.vault), a copy of the same vault, \(copy.use), and needs it.")
+        }
     }
 
     private func undo(

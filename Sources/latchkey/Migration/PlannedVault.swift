@@ -126,8 +126,11 @@ struct PlannedVault {
     }
 
     /// Destroys the keys of a vault that holds nothing any more, and removes its files.
-    static func destroy(_ vault: Path, deviceKey: Path?) throws(CommandError) {
-        guard vault.access(F_OK) == 0 else { return }
+    ///
+    /// - Returns: a copy of the vault that needs the device key, which is kept then; nil if there is none.
+    @discardableResult
+    static func destroy(_ vault: Path, deviceKey: Path?) throws(CommandError) -> SharedDeviceKey? {
+        guard vault.access(F_OK) == 0 else { return nil }
         // So that no other process puts anything into it meanwhile.
         let held = try inWords(try VaultFolder(AbsolutePath(known: vault), .ofCommand))
         defer { withExtendedLifetime(held) {} }
@@ -139,13 +142,29 @@ struct PlannedVault {
         do throws(Errno) { store = try DirectoryStore(path: vault) } catch {
             throw CommandError(cannot: "remove", vault, error)
         }
-        let volume = (try? OpenKeybag.inspect(store))?.volume
+        // An interrupted run has destroyed the keybag, and may have left the device key.
+        let owner = deviceKey.flatMap { try? KeyDestruction.owner(ofDeviceKeyAt: $0) }
+        let volume = (try? OpenKeybag.inspect(store))?.volume ?? owner
         let path = deviceKey ?? volume.map { DeviceKeyFile.defaultPath(for: $0) }
-        let destruction = KeyDestruction(deviceKeyPath: path, volume: volume, keybagIn: store)
+        let copy = try copyThatNeeds(path, of: vault, volume)
+        // Read now: what is destroyed does not say which counter belongs to it.
+        let removeCounter = copy == nil ? path.flatMap { DeviceKeyLocation.counterRemoval(at: $0) } : nil
+        let destruction = KeyDestruction(
+            deviceKeyPath: copy == nil ? path : nil, keptDeviceKeyPath: path, volume: volume, keybagIn: store)
+        // Last: a TPM may not answer.
+        defer { if destruction.deviceKey == .destroyed { removeCounter?() } }
         if let failure = destruction.failure { throw CommandError(failure, of: vault) }
         do throws(Errno) {
             try store.root.removeContents(movingUpAs: "lk.removed.")
             guard vault.rmdir() == 0 else { throw Errno.current }
         } catch { throw CommandError(cannot: "remove", vault, error) }
+        return copy
+    }
+
+    private static func copyThatNeeds(
+        _ deviceKey: Path?, of vault: Path, _ volume: VolumeIdentifier?
+    ) throws(CommandError) -> SharedDeviceKey? {
+        guard let deviceKey, let volume else { return nil }
+        return try SharedDeviceKey.copies(of: AbsolutePath(known: vault), volume, deviceKey: deviceKey).first
     }
 }

@@ -19,8 +19,9 @@ struct SharedDeviceKey {
     /// - Parameters:
     ///   - vault: the folder of the vault whose device key is to be destroyed.
     ///   - deviceKey: the file of that key.
+    ///   - advice: besides the way to see what the configuration's error is.
     static func copies(
-        of vault: AbsolutePath, _ volume: VolumeIdentifier, deviceKey: Path
+        of vault: AbsolutePath, _ volume: VolumeIdentifier, deviceKey: Path, advice: Printable...
     ) throws(CommandError) -> [SharedDeviceKey] {
         let mounted = SocketDirectories.reachable.mounts(volume: "\(volume)").map(\.status)
             .filter { $0.ending != true && isAnother($0.vault, than: vault) }
@@ -30,7 +31,7 @@ struct SharedDeviceKey {
         do { vaults = try NamedVaults.load() } catch {
             throw CommandError(
                 .failed, "\(error); so it is not known whether a named vault needs the same device key",
-                try: "latchkey config check", "the same with --copies   (whether one does or not)")
+                advice: ["latchkey config check"] + advice)
         }
         let named = vaults.vaults.filter { named in
             isAnother(named.folderPath, than: vault)

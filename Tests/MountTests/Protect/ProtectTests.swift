@@ -128,6 +128,21 @@ extension MountTests {
             }
         }
 
+        /// A copy that has a name opens as before when the vault is gone.
+        @Test func theDeviceKeyOfACopyStays() throws {
+            let scene = try ProtectScene("echo x > file")
+            try scene.protect().succeeded()
+            try scene.scene.end("close", "documents")
+            try shell("cp -a .local/share/latchkey/vaults/documents copy; mkdir point", in: scene.home)
+            let table = "[vaults.copy]\\nfolder = \"~/copy\"\\nmount = \"~/point\"\\n"
+            try shell("printf '\(table)' >> .config/latchkey/config.toml", in: scene.home)
+            let said = try scene.unprotect().succeeded().text
+            #expect(said.contains("device key is kept") && said.contains(scene.home + "/copy"), "\(said)")
+            #expect(!Disk.exists(scene.home + "/.local/share/latchkey/vaults/documents"))
+            try scene.scene.latchkey("open", "--passcode-file", scene.scene.passcodeFile, "copy").succeeded()
+            #expect(try Disk.read(scene.home + "/point/file") == Array("x\n".utf8))
+        }
+
         /// Each line of standard output is one object; what is for people goes to standard error.
         @Test func asJSON() throws {
             let scene = try ProtectScene("for n in $(seq 40); do echo $n > $n; done")
