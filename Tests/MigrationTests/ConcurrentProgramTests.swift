@@ -63,6 +63,21 @@ extension MigrationTests {
             #expect(try folder.text(of: "a/doc") == "original\n")
         }
 
+        /// The run has ended between the last look at the original and its removal; a program that has it open then
+        /// changes its metadata.
+        @Test(arguments: ["chmod 600", "touch -d 2021-01-01", "setfattr -n user.late -v yes", "true"])
+        func afterAnInterruption(act: String) throws {
+            let folder = try MigratedFolder("echo original > doc; touch -d '2020-02-02 02:02:02' doc")
+            folder.store = InterceptingStore(folder.store, hook: KeepingHook(), keepsMetadataOrder: true)
+            #expect(throws: MigrationError.self) { try folder.migrate(.protect) }
+            let path = folder.place.path + "/.Documents.latchkey/removed"
+            try shell("\(act) * && stat -c %n *", in: path)
+            let expected = try MigratedFolder("echo original > doc; touch -d '2020-02-02 02:02:02' doc; \(act) doc")
+            let wanted = try expected.snapshotOfFolder().withoutTimes
+            #expect(try Self.settled(folder).withoutTimes.differences(from: wanted).isEmpty)
+            #expect(folder.events.isEmpty == (act == "true"), "\(folder.events)")
+        }
+
         private static func folder(_ make: String, actingBy act: String) throws -> MigratedFolder {
             let folder = try MigratedFolder(make)
             let path = folder.path
@@ -104,6 +119,20 @@ private final class ActingHook: Interceptor {
         default: break
         }
         return result
+    }
+}
+
+/// Lets no original be removed.
+private final class KeepingHook: Interceptor {
+    func intercept<Result>(
+        _ operation: TestStores.Operation, on store: any Store, _ proceed: () throws(Posix.Errno) -> Result
+    ) throws(Posix.Errno) -> Result {
+        if case .change(.unlink(_, in: let folder)) = operation,
+            try store.path(of: folder).suffix(8).elementsEqual("/removed".utf8)
+        {
+            throw .EIO
+        }
+        return try proceed()
     }
 }
 

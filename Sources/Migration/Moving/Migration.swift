@@ -139,6 +139,11 @@ public final class Migration {
             var folder = vault.root
             for name in path.names.dropLast() { folder = try vault.openFolder(name, in: folder) }
             let (original, copy) = (try plain.open(kept, in: workspace.removed), try vault.open(name, in: folder))
+            let metadata = try plain.metadata(of: .file(original))
+            var metadataOfCopy = try vault.metadata(of: .file(copy))
+            // A program that only read the original has changed nothing.
+            metadataOfCopy.accessed = metadata.accessed
+            guard metadata.difference(from: metadataOfCopy) == nil else { return false }
             return try Comparison(plain, vault).areEqual(original, copy)
         } catch {
             // The copy is gone or damaged, or a program writes to the original: that is the one that counts.

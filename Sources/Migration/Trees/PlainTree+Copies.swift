@@ -139,15 +139,15 @@ extension PlainTree {
         try rename(staged, in: staging, to: name, in: folder)
     }
 
-    func removeStaged(_ node: Name) { try? store.unlink(node, in: staging) }
-
     func flushAll() throws(VaultError) { try backing { () throws(Errno) in try store.synchronizeAll() } }
 
     func removeStaged(_ file: PlainFile) {
-        // What cannot be removed, the next run removes.
         guard let staged = file.stagedName.withLock({ $0 }) else { return }
-        try? store.unlink(staged, in: staging)
+        removeStaged(staged)
     }
+
+    /// What cannot be removed, the next run removes.
+    func removeStaged(_ node: Name) { try? store.unlink(node, in: staging) }
 
     // MARK: Taking away
 
