@@ -44,7 +44,7 @@ final class MigratedFolder {
     func vault() throws -> Vault {
         let workspace = try store.open(Self.workspaceName, in: store.root, O_RDONLY | O_DIRECTORY)
         let folder = try store.open(Self.vaultName, in: workspace, O_RDONLY | O_DIRECTORY)
-        return keys.vault(over: UnallocatingStore(SubfolderStore(folder, of: store)))
+        return keys.vault(over: UnallocatingStore(store, root: folder))
     }
 
     func plainTree() throws -> PlainTree {

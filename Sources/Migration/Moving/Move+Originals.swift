@@ -12,7 +12,7 @@ extension Move {
         }
         var kept: [[Name]] = []
         for item in items {
-            let names = item.names.map { _ in keptName() }
+            let names = item.names.map { _ in Name.random() }
             for (index, name) in names.enumerated() { removals.note(item.path(index), keptAs: name) }
             kept.append(names)
         }

@@ -1,4 +1,3 @@
-import Glibc
 import Posix
 import Store
 import Vault
@@ -41,7 +40,6 @@ final class Move<Source: SourceTree, Destination: Tree> {
     var groupPairs: [TreePath: Pair] = [:]
     /// The folders from the root to the last one that `pair(at:)` has returned.
     private var chain: [Pair] = []
-    private var number = 0
 
     init(
         _ source: Source, _ destination: Destination, _ survey: Survey, _ workspace: Workspace,
@@ -230,12 +228,6 @@ final class Move<Source: SourceTree, Destination: Tree> {
         _ path: TreePath?, _ doing: String, _ body: () throws(VaultError) -> Result
     ) throws(MigrationError) -> Result {
         do throws(VaultError) { return try body() } catch { throw MigrationError(path, doing, error) }
-    }
-
-    /// A name in the workspace for an original.
-    func keptName() -> Name {
-        number += 1
-        return Name(stringLiteral: "\(getpid())-\(String(UInt64.random(in: 0 ... .max), radix: 36))-\(number)")
     }
 
     /// Tells of what is in a folder and cannot be moved, because it has no name in the tree.

@@ -16,7 +16,7 @@ extension PlainTree {
     }
 
     func stage(_ name: Name, in folder: Descriptor) throws(VaultError) -> PlainFile {
-        let staged = nextName()
+        let staged = Name.random()
         return try backing { () throws(Errno) in
             let file = try store.open(staged, in: staging, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
             return PlainFile(file, stagedName: staged)
@@ -123,7 +123,7 @@ extension PlainTree {
     }
 
     func stage(_ node: Node, _ metadata: Metadata) throws(VaultError) -> Name? {
-        let staged = nextName()
+        let staged = Name.random()
         try backing { () throws(Errno) in
             switch node {
             case .symbolicLink(let target): try store.makeSymbolicLink(to: target, staged, in: staging)

@@ -1,7 +1,6 @@
 import Glibc
 import Posix
 import Store
-import Synchronization
 import Vault
 
 /// A folder of plain files. Staged files, and originals on their way out, lie in the workspace, in the same file
@@ -17,7 +16,6 @@ final class PlainTree: Tree {
     let removed: Descriptor
     /// The workspace's folder for originals that are overwritten.
     let wiped: Descriptor
-    private let number = Atomic<UInt64>(0)
     private let isPrivileged = geteuid() == 0
     var isOwnerRestricted: Bool { !isPrivileged }
 
@@ -30,12 +28,6 @@ final class PlainTree: Tree {
         self.wiped = wiped
         // The kernel sends it when a lease is broken; it would end the process.
         signal(SIGIO, SIG_IGN)
-    }
-
-    /// A name that is not used yet in the workspace, and sorts by age.
-    func nextName() -> Name {
-        let number = number.add(1, ordering: .relaxed).newValue
-        return Name(stringLiteral: "\(getpid())-\(String(UInt64.random(in: 0 ... .max), radix: 36))-\(number)")
     }
 
     // MARK: What is there

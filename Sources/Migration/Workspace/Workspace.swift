@@ -125,3 +125,8 @@ public final class Workspace {
         }
     }
 }
+
+extension Name {
+    /// A name that nothing in the workspace has.
+    static func random() -> Name { Name(stringLiteral: String(UInt128.random(in: 0 ... .max), radix: 36)) }
+}

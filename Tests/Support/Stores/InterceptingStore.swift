@@ -16,8 +16,10 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
     public let base: any Store
     public let hook: Hook
 
-    public init(_ base: any Store, hook: Hook, orderedDevice: UInt64?) {
+    /// - Parameter root: a folder of `base` that is the root of this store; nil for the base's own.
+    public init(_ base: any Store, root: Descriptor? = nil, hook: Hook, orderedDevice: UInt64?) {
         self.base = base
+        self.root = root ?? base.root
         self.hook = hook
         self.orderedDevice = orderedDevice
     }
@@ -33,7 +35,7 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
         self.init(base, hook: hook, orderedDevice: device)
     }
 
-    public var root: Descriptor { base.root }
+    public let root: Descriptor
     /// What the vault is told; at first what the base says.
     public let orderedDevice: UInt64?
 

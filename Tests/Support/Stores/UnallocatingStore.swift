@@ -5,8 +5,9 @@ public import Store
 public typealias UnallocatingStore = InterceptingStore<Unallocating>
 
 extension InterceptingStore where Hook == Unallocating {
-    public convenience init(_ base: any Store) {
-        self.init(base, hook: Unallocating())
+    /// - Parameter root: a folder of `base` that is the root of this store; nil for the base's own.
+    public convenience init(_ base: any Store, root: Descriptor? = nil) {
+        self.init(base, root: root, hook: Unallocating(), orderedDevice: base.orderedDevice)
     }
 }
 
