@@ -64,6 +64,7 @@ extension MigrationTests {
             of state: MigratedFolder, _ direction: Migration.Direction, isUndo: Bool, _ before: Snapshot
         ) throws -> [Violation] {
             do {
+                try state.waitUntilClosed()
                 guard try state.migrate(direction, isUndo: isUndo).isComplete else {
                     return [Violation(.stuck, "\(direction): not complete: \(state.events)")]
                 }

@@ -81,5 +81,33 @@ final class MigratedFolder {
         return try Snapshot(of: tree)
     }
 
-    func snapshotOfFolder() throws -> Snapshot { try Snapshot(of: try plainTree()) }
+    func snapshotOfFolder() throws -> Snapshot {
+        try waitUntilClosed()
+        return try Snapshot(of: try plainTree())
+    }
+
+    /// Waits until no process has a plain file open for writing: what was closed here may still be open in a process
+    /// that another test has just started. It closes its copies of this process's descriptors on execve(2), which may
+    /// be later than posix_spawn(3) returns.
+    func waitUntilClosed() throws {
+        let tree = try plainTree()
+        let end = ContinuousClock.now + .seconds(20)
+        var folders = [tree.root, tree.removed]
+        while let folder = folders.popLast() {
+            for name in try tree.entries(of: folder).map(\.name) {
+                switch try tree.status(of: name, in: folder).kind {
+                case .directory: folders.append(try tree.openFolder(name, in: folder))
+                case .regular:
+                    while true {
+                        do throws(VaultError) {
+                            _ = try tree.open(name, in: folder)
+                            break
+                        } catch { guard error == .system(.ETXTBSY), ContinuousClock.now < end else { throw error } }
+                        usleep(1_000)
+                    }
+                default: break
+                }
+            }
+        }
+    }
 }
