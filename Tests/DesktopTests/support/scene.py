@@ -18,6 +18,9 @@ PROGRAM = os.environ["LATCHKEY_PROGRAM"]
 DESKTOP = TOP / "Sources/latchkey-desktop/latchkey-desktop"
 PASSCODE = "correct horse 77 battery"
 LIMIT = 60
+# As after a login. The file managers embed Python, which looks for its modules beside the first python3 of PATH: one of
+# a developer, or of a test, has no gi.
+LOGIN_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Scene:
@@ -42,7 +45,7 @@ class Scene:
         self.environment = {name: os.environ[name] for name in (
             "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS", "LANG") if name in os.environ}
         self.environment |= {
-            "PATH": f"{bin_folder}:{os.environ['PATH']}", "HOME": str(self.home), "GDK_BACKEND": "x11",
+            "PATH": f"{bin_folder}:{LOGIN_PATH}", "HOME": str(self.home), "GDK_BACKEND": "x11",
             "XDG_CONFIG_HOME": str(self.folder / "config"), "XDG_DATA_HOME": str(self.folder / "data"),
             "XDG_STATE_HOME": str(self.folder / "state"), "XDG_CACHE_HOME": str(self.folder / "cache"),
             "XDG_RUNTIME_DIR": str(self.folder), "TMPDIR": "/tmp", "LATCHKEY_ASKPASS": str(asking),
