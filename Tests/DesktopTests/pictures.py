@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -83,8 +84,29 @@ class Pictures:
         screen.find("list item", "work: Entsperrt")
         self.take("dark")
         scene.end(dark)
+        self.assistant()
         self.file_manager(point)
         scene.close()
+
+    def assistant(self) -> None:
+        """A new user's way to protected documents."""
+        scene, screen = self.scene, self.screen
+        for folder, count in (("Documents", 1400), ("Pictures", 3)):
+            (scene.home / folder).mkdir()
+            for number in range(count):
+                (scene.home / folder / f"{number}").write_bytes(os.urandom(30_000))
+        (scene.folder / "config/user-dirs.dirs").write_text(
+            'XDG_DOCUMENTS_DIR="$HOME/Documents"\nXDG_PICTURES_DIR="$HOME/Pictures"\nXDG_DESKTOP_DIR="$HOME"\n')
+        program = scene.start_desktop()
+        screen.click("Protect a folder…")
+        screen.see("1400 files, ")
+        self.take("protect", "^Protect a folder")
+        screen.click("Protect")
+        screen.see(" left")
+        self.take("protecting", "^Protect a folder")
+        screen.see("Documents is protected.", 60)
+        self.take("protected", "^Protect a folder")
+        scene.end(program)
 
     def german(self) -> Path:
         """The translations, as they are installed."""

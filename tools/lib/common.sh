@@ -66,7 +66,7 @@ is_installed() {
         at-spi2-core) [ -x /usr/libexec/at-spi-bus-launcher ] ;;
         gettext) command -v msgfmt ;;
         xdg-utils) command -v xdg-open ;;
-        imagemagick) command -v convert ;;
+        imagemagick) command -v import ;;
         python3-caja) [ -d /usr/share/caja-python ] ;;
         python3-nautilus) [ -d /usr/share/nautilus-python ] ;;
         nemo-python) [ -d /usr/share/nemo-python ] ;;

@@ -18,6 +18,7 @@ from .model.state import VaultState  # noqa: E402
 from .model.view import view_of  # noqa: E402
 from .text import _, is_right_to_left  # noqa: E402
 from .tray.tray import Tray  # noqa: E402
+from .window.assistant import Assistant  # noqa: E402
 from .window.window import Window  # noqa: E402
 
 IDENTIFIER = "io.latchkey.Desktop"
@@ -38,6 +39,7 @@ class Desktop(Gtk.Application):
         super().__init__(application_id=IDENTIFIER, flags=Gio.ApplicationFlags.HANDLES_COMMAND_LINE)
         self._window: Window | None = None
         self._vaults: Vaults | None = None
+        self._assistant: Assistant | None = None
         self._tray: Tray | None = None
         self._ticking = 0
         self._drawing = 0
@@ -95,12 +97,21 @@ class Desktop(Gtk.Application):
     def _show(self, key: str) -> Window:
         assert self._vaults is not None
         if self._window is None:
-            self._window = Window(self, self._vaults)
+            self._window = Window(self, self._vaults, self._protect)
             self._window.connect("close-request", self._closed)
         if key:
             self._window.choose(key)
         self._window.present()
         return self._window
+
+    def _protect(self) -> None:
+        assert self._vaults is not None
+        if self._assistant is None:
+            self._assistant = Assistant(self, self._vaults, self._assistant_closed)
+        self._assistant.present()
+
+    def _assistant_closed(self) -> None:
+        self._assistant = None
 
     def _closed(self, window: Window) -> bool:
         assert self._vaults is not None

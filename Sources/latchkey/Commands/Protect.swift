@@ -36,6 +36,9 @@ struct Protect: ParsableCommand {
     @Flag(help: "Wait until no program has a file of the folder open for writing.")
     var wait = false
 
+    @Flag(help: "Only say how long it will take, what it needs, and what stands in its way.")
+    var plan = false
+
     @Flag(inversion: .prefixedNo, help: "Lock when the screen locks. (default: --lock-with-screen)")
     var lockWithScreen: Bool?
 
@@ -55,8 +58,8 @@ struct Protect: ParsableCommand {
         if folders.count > 1, name != nil || options.recoveryKeyFile != nil || migration.digests != nil {
             throw ValidationError("--name, --recovery-key-file and --digests go with one folder.")
         }
-        if migration.undo, keep || wait || name != nil {
-            throw ValidationError("--undo excludes --keep, --wait and --name.")
+        if migration.undo, keep || wait || name != nil || plan {
+            throw ValidationError("--undo excludes --keep, --wait, --name and --plan.")
         }
     }
 
@@ -64,7 +67,9 @@ struct Protect: ParsableCommand {
         MigrationReport.begin(asJSON: migration.json)
         let targets = try folders.map { (word) throws(CommandError) in try MigratedFolder(word) }
         for target in targets {
-            if try target.record() == nil {
+            if plan {
+                try showPlan(target)
+            } else if try target.record() == nil {
                 guard !migration.undo else { throw Self.nothingToUndo(target) }
                 try begin(target)
             } else {
@@ -83,6 +88,39 @@ struct Protect: ParsableCommand {
 // MARK: From the beginning
 
 extension Protect {
+    /// Does nothing else.
+    private func showPlan(_ target: MigratedFolder) throws(CommandError) {
+        let report = MigrationReport(isJSON: migration.json)
+        if let record = try target.record() {
+            // Throws while another process is at work on it.
+            _ = try WorkspaceHold(target)
+            report.unfinished(record.direction, of: target.path.path)
+            let command: Printable = "latchkey \(Printable(record.direction.rawValue))"
+            Standard.output(
+                """
+                \(target.path.path): a run of \(command) was interrupted.
+                  try: \(command) \(target.path.path.quoted)   (to go on)
+                  try: \(command) --undo \(target.path.path.quoted)   (to go back)
+                """)
+            return
+        }
+        try target.refuse()
+        tell(try survey(target), of: target, try Medium(of: target.path.path))
+        let found = OpenWriters(in: target.path.path)
+        report.writers(found.writers)
+        guard !found.writers.isEmpty else { return }
+        Standard.output("These programs have files of it open for writing, and would have to close them first:")
+        for line in found.lines { Standard.output("  \(line)") }
+    }
+
+    private func tell(_ plan: MigrationPlan, of target: MigratedFolder, _ medium: Medium) {
+        for warning in plan.warnings { Standard.error("latchkey: warning: \(warning)") }
+        MigrationReport(isJSON: migration.json).plan(
+            plan, of: target.path.path, overwrites: !keep && medium.isOverwrittenInPlace)
+        Standard.output("\(target.path.path): \(plan.text)")
+        if !keep { Standard.output(medium.sentence) }
+    }
+
     private func begin(_ target: MigratedFolder) throws {
         try target.refuse()
         try target.refuse(holding: [
@@ -96,7 +134,7 @@ extension Protect {
         let vault = try PlannedVault(for: target, name)
         let hold = try WorkspaceHold(target)
         do {
-            let plan = try plan(target)
+            let plan = try survey(target)
             try waitForWriters(in: target)
             let (screen, standard) = try settings(target, plan)
             var record = MigrationRecord(.protect, name: vault.name, vault: vault.path)
@@ -118,7 +156,7 @@ extension Protect {
         }
     }
 
-    private func plan(_ target: MigratedFolder) throws(CommandError) -> MigrationPlan {
+    private func survey(_ target: MigratedFolder) throws(CommandError) -> MigrationPlan {
         let store = try target.store()
         let survey: Survey
         do {
@@ -134,10 +172,7 @@ extension Protect {
     private func settings(
         _ target: MigratedFolder, _ plan: MigrationPlan
     ) throws(CommandError) -> (screen: Bool, standard: ProtectionClass) {
-        for warning in plan.warnings { Standard.error("latchkey: warning: \(warning)") }
-        if migration.json { MigrationReport(isJSON: true).plan(plan, of: target.path.path) }
-        Standard.output("\(target.path.path): \(plan.text)")
-        if !keep { Standard.output(try Medium(of: target.path.path).sentence) }
+        tell(plan, of: target, try Medium(of: target.path.path))
         var screen = lockWithScreen
         if !migration.yes {
             guard let terminal = Terminal.standardInput() else {

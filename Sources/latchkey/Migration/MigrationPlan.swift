@@ -95,6 +95,11 @@ struct MigrationPlan {
         }
     }
 
+    /// The files with other names outside of the folder.
+    var linkedOutside: [Path] {
+        survey.findings.compactMap { path, finding in if case .linkedOutside = finding { path } else { nil } }
+    }
+
     /// As "12,345 files in 678 folders, 9.1 GiB; about 3 min".
     var text: Printable {
         """

@@ -1,3 +1,4 @@
+import Control
 import Crypto
 import Glibc
 import Migration
@@ -12,7 +13,7 @@ struct MigrationReport: Sendable {
         screen.write {
             if isJSON {
                 let (kind, path, other) = Self.parts(event)
-                Self.write(Line(event: kind, path: path, as: other))
+                tell(kind, path, other)
             } else {
                 Standard.error(Self.text(event))
             }
@@ -36,7 +37,7 @@ struct MigrationReport: Sendable {
             Self.write(
                 Line(
                     event: "progress", entries: progress.entries, allEntries: survey.files + survey.others,
-                    bytes: progress.bytes, allBytes: survey.bytes, secondsLeft: left))
+                    bytes: progress.bytes, allBytes: survey.bytes, secondsLeft: left, fraction: fraction))
         }
     }
 
@@ -91,25 +92,62 @@ struct MigrationReport: Sendable {
 
     private struct Line: Encodable {
         var event: String
-        var path: Path?
-        var `as`: Path?
+        var path: String?
+        var pathBase64: String?
+        var `as`: String?
+        var asBase64: String?
         var entries: Int?
         var allEntries: Int?
         var bytes: Int64?
         var allBytes: Int64?
         var secondsLeft: Double?
+        /// From 0 to 1, of the time that it takes as a whole.
+        var fraction: Double?
         var seconds: Double?
         var needed: UInt64?
         var free: UInt64?
+        var overwrites: Bool?
+        var direction: String?
+        var process: Int?
+        var program: String?
         var digestBefore: String?
         var digestAfter: String?
     }
 
-    func plan(_ plan: MigrationPlan, of folder: Path) {
-        Self.write(
-            Line(
-                event: "plan", path: folder, allEntries: plan.survey.files + plan.survey.others,
-                allBytes: plan.survey.bytes, seconds: plan.seconds, needed: plan.needed, free: plan.free))
+    /// - Parameter overwrites: whether the originals are overwritten before they are removed.
+    func plan(_ plan: MigrationPlan, of folder: Path, overwrites: Bool) {
+        guard isJSON else { return }
+        for path in plan.linkedOutside { tell("linked-outside", path) }
+        var line = Line(
+            event: "plan", allEntries: plan.survey.files + plan.survey.others, allBytes: plan.survey.bytes,
+            seconds: plan.seconds, needed: plan.needed, free: plan.free, overwrites: overwrites)
+        (line.path, line.pathBase64) = PathInJSON.pair(folder)
+        Self.write(line)
+    }
+
+    /// A run of `folder` was interrupted.
+    func unfinished(_ direction: Migration.Direction, of folder: Path) {
+        guard isJSON else { return }
+        var line = Line(event: "unfinished", direction: direction.rawValue)
+        (line.path, line.pathBase64) = PathInJSON.pair(folder)
+        Self.write(line)
+    }
+
+    /// Programs have files open for writing.
+    func writers(_ writers: [OpenWriters.Writer]) {
+        guard isJSON else { return }
+        for writer in writers {
+            var line = Line(event: "writer", process: writer.process, program: "\(Printable(writer.name))")
+            (line.path, line.pathBase64) = PathInJSON.pair(writer.file)
+            Self.write(line)
+        }
+    }
+
+    private func tell(_ event: String, _ path: Path, _ other: Path? = nil) {
+        var line = Line(event: event)
+        (line.path, line.pathBase64) = PathInJSON.pair(path)
+        if let other { (line.as, line.asBase64) = PathInJSON.pair(other) }
+        Self.write(line)
     }
 
     /// The standard output of a command with --json: from the first use on, all that is written for people, also by
@@ -121,10 +159,15 @@ struct MigrationReport: Sendable {
     }()
 
     /// Call it before anything is written.
-    static func begin(asJSON isJSON: Bool) { if isJSON { _ = records } }
+    static func begin(asJSON isJSON: Bool) {
+        guard isJSON else { return }
+        _ = records
+        // A window that is closed ends nothing.
+        _ = signal(SIGPIPE, SIG_IGN)
+    }
 
     private static func write(_ line: Line) {
-        // Such a line always encodes. A closed reader ends nothing: the files are what counts.
+        // Such a line always encodes. Without a reader the files are still moved.
         guard let records, let text = try? JSON.line(line) else { return }
         let bytes = Array("\(text.text)\n".utf8)
         try? unsafe records.write(bytes.span.bytes)

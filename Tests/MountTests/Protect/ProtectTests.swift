@@ -161,6 +161,29 @@ extension MountTests {
             }
         }
 
+        /// --plan leaves everything as it is, and knows an interrupted run.
+        @Test func plan() throws {
+            let scene = try ProtectScene("for n in $(seq 400); do echo $n > $n; done; ln 1 ../outside")
+            let before = try scene.listing()
+            func events(_ outcome: Outcome) throws -> [[String: Any]] {
+                try outcome.text.split(separator: "\n").map { line in
+                    try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
+                }
+            }
+            let ready = try scene.protect("--plan", "--json")
+            try ready.succeeded()
+            let found = try events(ready)
+            #expect(found.map { $0["event"] as? String } == ["linked-outside", "plan"], "\(ready)")
+            #expect(found.last?["allEntries"] as? Int == 400 && found.last?["path"] as? String == scene.folder)
+            #expect(try scene.listing() == before)
+            #expect(!Disk.exists(scene.workspace))
+            try scene.interrupt("protect", by: SIGKILL)
+            let later = try scene.protect("--plan", "--json")
+            try later.succeeded()
+            #expect(try events(later).map { $0["direction"] as? String } == ["protect"], "\(later)")
+            #expect(later.errors.contains("protect --undo"), "\(later)")
+        }
+
         // MARK: Refused
 
         @Test(arguments: [

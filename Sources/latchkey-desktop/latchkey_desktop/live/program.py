@@ -35,10 +35,13 @@ class Program:
     """One run. `on_end` is called once, on the main loop.
 
     The command gets no terminal: what it has to ask, it asks in a window of its own, and the answer never comes here.
+    With `on_line`, which gets each line of its output, it may take as long as it needs.
     """
 
-    def __init__(self, command: Command, on_end: Callable[[Outcome], None], limit: float | None = None) -> None:
+    def __init__(self, command: Command, on_end: Callable[[Outcome], None], limit: float | None = None,
+                 on_line: Callable[[bytes], None] | None = None) -> None:
         self._on_end = on_end
+        self._on_line = on_line
         self._parts: dict[str, bytearray] = {"output": bytearray(), "errors": bytearray()}
         self._open = 0
         self._was_late = False
@@ -56,7 +59,8 @@ class Program:
             GLib.idle_add(self._failed, error.message)
             return
         seconds = limit or (ASKING_LIMIT if command.asks else LIMIT)
-        self._timer = GLib.timeout_add(int(seconds * 1000), self._late)
+        if on_line is None:
+            self._timer = GLib.timeout_add(int(seconds * 1000), self._late)
         for name, stream in (("output", self._process.get_stdout_pipe()), ("errors", self._process.get_stderr_pipe())):
             self._open += 1
             self._read(name, stream)
@@ -89,11 +93,21 @@ class Program:
         # What is beyond the bound is read, so that the command can end, and dropped.
         part += received[:MOST_OUTPUT - len(part)]
         if received:
+            if name == "output" and self._on_line is not None:
+                self._lines()
             return self._read(name, stream)
         self._open -= 1
         if self._open == 0:
             assert self._process is not None
             self._process.wait_async(None, self._ended)
+
+    def _lines(self) -> None:
+        """Hands out what has come as whole lines, and forgets it."""
+        assert self._on_line is not None
+        *whole, rest = bytes(self._parts["output"]).split(b"\n")
+        self._parts["output"] = bytearray(rest)
+        for line in whole:
+            self._on_line(line)
 
     def _ended(self, process: Gio.Subprocess, result: Gio.AsyncResult) -> None:
         try:

@@ -128,6 +128,27 @@ def check(vault: Vault) -> Command:
     return _latchkey("fsck", "--no-contents", vault.word)
 
 
+def plan(folder: str) -> Command:
+    """Says what it takes to protect a folder, or that this was interrupted."""
+    return _latchkey("protect", "--plan", "--json", folder)
+
+
+def protect(folder: str, recovery_key_file: str, with_screen: bool, keeps: bool) -> Command:
+    """Protects a folder; the command asks for a new passcode. The window has asked the rest."""
+    options = ["--recovery-key-file", recovery_key_file] + ([] if with_screen else ["--no-lock-with-screen"])
+    return _latchkey("protect", "--yes", *options, *(["--keep"] if keeps else []), folder, asks=True)
+
+
+def unprotect(folder: str) -> Command:
+    """Turns a protected folder into an ordinary one."""
+    return _latchkey("unprotect", "--yes", folder, asks=True)
+
+
+def go_on(interrupted: str, folder: str, undo: bool = False) -> Command:
+    """Goes on with an interrupted command, or back."""
+    return _latchkey(interrupted, *(["--undo"] if undo else []), folder, asks=True)
+
+
 def as_json(command: Command) -> Command:
     """The same command with its output in JSON."""
     words = list(command.arguments)

@@ -23,13 +23,21 @@ class PathName:
 
     @staticmethod
     def of(message: dict[str, Any], key: str) -> PathName | None:
-        """The path under a key of a message, by its exact bytes if the message has them."""
+        """The absolute path under a key of a message, by its exact bytes if the message has them."""
+        found = PathName.inside(message, key)
+        return found if found and found.raw.startswith(b"/") else None
+
+    @staticmethod
+    def inside(message: dict[str, Any], key: str) -> PathName | None:
+        """The same, of a path that may begin in a folder, which is empty itself."""
+        if key not in message and key + "Base64" not in message:
+            return None
         exact, plain = text(message.get(key + "Base64")), text(message.get(key))
         try:
             raw = base64.b64decode(exact, validate=True) if exact else plain.encode()
         except (binascii.Error, ValueError):
             return None
-        return PathName(raw) if raw.startswith(b"/") and b"\0" not in raw else None
+        return PathName(raw) if b"\0" not in raw else None
 
     @property
     def argument(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gi.repository import Gtk
+
 from ..model import commands
 from ..model.vault import Vault
 from ..model.view import VaultView
@@ -17,7 +19,7 @@ class BackupPage(Page):
 
     def __init__(self, actions: Actions) -> None:
         super().__init__(actions, _("Backup of the keys"))
-        self._file = FileEntry(_("New file"), self._redraw, is_new=True, suggested="vault.keybag")
+        self._file = FileEntry(_("New file"), self._redraw, Gtk.FileChooserAction.SAVE, "vault.keybag")
         self._row = CommandRow(_("Back up the keys"), self._back_up, suggested=True)
         for widget in (
             heading(_("A copy of all keys")),

@@ -39,11 +39,13 @@ class Page(Gtk.Box):
 class FileEntry(Gtk.Box):
     """A path that can be typed, or chosen in a dialog."""
 
-    def __init__(self, title: str, on_change: Callable[[], None], *, is_new: bool, suggested: str = "") -> None:
+    def __init__(self, title: str, on_change: Callable[[], None], action: Gtk.FileChooserAction,
+                 suggested: str = "") -> None:
         super().__init__(spacing=6)
         self._title = title
-        self._is_new = is_new
+        self._action = action
         self._suggested = suggested
+        self._put = ""
         self._dialog: Gtk.FileChooserNative | None = None
         self._entry = Gtk.Entry(hexpand=True)
         self._entry.set_direction(Gtk.TextDirection.LTR)
@@ -61,10 +63,15 @@ class FileEntry(Gtk.Box):
         found = self._entry.get_text().strip()
         return GLib.get_home_dir() + found[1:] if found == "~" or found.startswith("~/") else found
 
+    def suggest(self, path: str) -> None:
+        """Puts a path in, unless the person has written another one."""
+        if self._entry.get_text() in ("", self._put):
+            self._put = path
+            self._entry.set_text(path)
+
     def _choose(self) -> None:
-        action = Gtk.FileChooserAction.SAVE if self._is_new else Gtk.FileChooserAction.OPEN
-        self._dialog = Gtk.FileChooserNative.new(self._title, self.get_root(), action, None, None)
-        if self._is_new and self._suggested:
+        self._dialog = Gtk.FileChooserNative.new(self._title, self.get_root(), self._action, None, None)
+        if self._action == Gtk.FileChooserAction.SAVE and self._suggested:
             self._dialog.set_current_name(self._suggested)
         self._dialog.connect("response", self._chosen)
         self._dialog.show()

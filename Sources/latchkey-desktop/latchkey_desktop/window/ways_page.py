@@ -33,8 +33,8 @@ class WaysPage(Page):
         self._kind = "passcode"
         self._name = Gtk.Entry(hexpand=True)
         self._name.connect("changed", lambda *_args: self._redraw())
-        self._new_file = FileEntry(_("New file"), self._redraw, is_new=True, suggested="latchkey.key")
-        self._old_file = FileEntry(_("Public key"), self._redraw, is_new=False)
+        self._new_file = FileEntry(_("New file"), self._redraw, Gtk.FileChooserAction.SAVE, "latchkey.key")
+        self._old_file = FileEntry(_("Public key"), self._redraw, Gtk.FileChooserAction.OPEN)
         self._add = CommandRow(_("Add a way in"), self._add_slot, suggested=True)
         for widget in (heading(_("What opens this vault")), self._look_row, self._summary, self._slots,
                        heading(_("Recovery key")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Callable
 
 from gi.repository import Gdk, Gtk
 
@@ -26,12 +27,16 @@ PAGES = (StatePage, FilesPage, SourcesPage, WaysPage, BackupPage, WarningsPage)
 
 
 class Window(Gtk.ApplicationWindow):
-    """Shows the vaults. The application calls `draw` after each change, and each second of a lock."""
+    """Shows the vaults. The application calls `draw` after each change, and each second of a lock.
 
-    def __init__(self, application: Gtk.Application, vaults: Vaults) -> None:
+    `protect` shows the assistant.
+    """
+
+    def __init__(self, application: Gtk.Application, vaults: Vaults, protect: Callable[[], None]) -> None:
         super().__init__(application=application, title=_("Latchkey"), default_width=980, default_height=840,
                          icon_name="io.latchkey.Desktop")
         self._vaults = vaults
+        self._protect = protect
         self._key = ""
         self._page: Page | None = None
         self._bar = OutcomeBar()
@@ -42,7 +47,8 @@ class Window(Gtk.ApplicationWindow):
         self._headline = label("", "name")
         self._detail = label("")
         self._trouble = label("", "warning", selectable=True)
-        self._empty = label(_("There is no vault yet. A vault is made in a terminal: latchkey init --name NAME"),
+        self._empty = label(_("There is no vault yet. Protect a folder that has files, by the button above, or make an "
+                              "empty vault in a terminal: latchkey init --name NAME"),
                             selectable=True)
         self._buttons: dict[Page, Gtk.ToggleButton] = {}
         self._pages = Gtk.Box(orientation=Gtk.Orientation.VERTICAL, vexpand=True)
@@ -60,6 +66,10 @@ class Window(Gtk.ApplicationWindow):
         described(lock_all, commands.lock_all().shown)
         lock_all.connect("clicked", lambda *_args: self.actions.lock_all())
         bar.pack_start(lock_all)
+        protect = Gtk.Button(label=_("Protect a folder…"), tooltip_text="latchkey protect")
+        described(protect, "latchkey protect")
+        protect.connect("clicked", lambda *_args: self._protect())
+        bar.pack_end(protect)
         self.set_titlebar(bar)
 
     def _build(self) -> None:
