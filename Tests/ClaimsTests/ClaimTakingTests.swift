@@ -227,7 +227,7 @@ import Testing
     }
 
     /// While no look succeeds, changes wait for four leases together, or for two seconds of a lock.
-    @Test(.timeLimit(.minutes(1))) func aStoreThatIsGone() throws {
+    @Test(.timeLimit(.minutes(10))) func aStoreThatIsGone() throws {
         for isLocal in [true, false] {
             try run("rm", ["-rf", folder.path + "/lk.claims"])
             let hindrance = Hindrance()

@@ -6,7 +6,7 @@ import Testing
 @testable import Control
 
 /// `Hold`: a hold lives as long as its connection.
-@Suite(.timeLimit(.minutes(1))) struct HoldTests {
+@Suite(.timeLimit(.minutes(10))) struct HoldTests {
     /// Whether the condition holds within ten seconds.
     private func soon(_ isTrue: () -> Bool) -> Bool {
         let end = ContinuousClock.now + .seconds(10)

@@ -5,7 +5,7 @@ import Testing
 @testable import Control
 
 /// Clients without any of our code: Python's socket module, and the `varlink` package from PyPI.
-@Suite(.timeLimit(.minutes(1))) struct IndependentClientTests {
+@Suite(.timeLimit(.minutes(10))) struct IndependentClientTests {
     /// Runs a script with the socket's path in SOCKET. Returns what it printed, or nil if Python cannot run it.
     private static func python(_ script: String, socket: String = "") -> String? {
         let environment = ProcessInfo.processInfo.environment.merging(["SOCKET": socket]) { $1 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Control
 
-@Suite(.timeLimit(.minutes(1))) struct ServerTests {
+@Suite(.timeLimit(.minutes(10))) struct ServerTests {
     private func message(_ json: String, _ descriptors: [Descriptor] = []) -> Message {
         var message = Message()
         message.bytes = Array(json.utf8)

@@ -7,7 +7,7 @@ import Testing
 @testable import Mount
 
 /// Which operations a request that never ends delays, and which not.
-@Suite(.timeLimit(.minutes(1))) struct ClassGatesTests {
+@Suite(.timeLimit(.minutes(10))) struct ClassGatesTests {
     let gates = ClassGates(servesReads: false) { _ in true }
 
     /// Runs in another thread; returns whether that has ended after a while.

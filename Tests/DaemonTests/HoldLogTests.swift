@@ -8,7 +8,7 @@ import Testing
 @testable import Daemon
 
 /// What the log says of a program that holds the lock: the kernel's words, and the program's own, kept apart.
-@Suite(.timeLimit(.minutes(1))) struct HoldLogTests {
+@Suite(.timeLimit(.minutes(10))) struct HoldLogTests {
     /// The lines that a hold of these texts makes, without their times.
     private func lines(hiding: Bool, _ command: String, because: String) throws -> [String] {
         let folder = try TemporaryFolder()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite(.timeLimit(.minutes(1))) struct LogFileTests {
+@Suite(.timeLimit(.minutes(10))) struct LogFileTests {
     /// Of a mount whose system has no log. The file may lie on a disk that is not encrypted.
     @Test func `a log file is bounded, private and without names of files`() throws {
         let folder = try TemporaryFolder()

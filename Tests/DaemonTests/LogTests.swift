@@ -6,7 +6,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite(.timeLimit(.minutes(1))) struct LogTests {
+@Suite(.timeLimit(.minutes(10))) struct LogTests {
     @Test func `an event is one line`() throws {
         let pipe = try Pipe()
         let writer = try LogWriter(to: .stream(pipe.writeEnd))

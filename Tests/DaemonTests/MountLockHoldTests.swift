@@ -7,7 +7,7 @@ import Testing
 @testable import Daemon
 
 /// What the owner of the lock machine does for a hold: the mount's deadline, the clients, the status.
-@Suite(.timeLimit(.minutes(1))) struct MountLockHoldTests {
+@Suite(.timeLimit(.minutes(10))) struct MountLockHoldTests {
     let mount = TestMount()
     let keys: TestKeys
 

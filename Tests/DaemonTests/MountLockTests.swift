@@ -6,7 +6,7 @@ import Testing
 @testable import Control
 @testable import Daemon
 
-@Suite(.timeLimit(.minutes(1))) struct MountLockTests {
+@Suite(.timeLimit(.minutes(10))) struct MountLockTests {
     let mount = TestMount()
     let keys: TestKeys
 

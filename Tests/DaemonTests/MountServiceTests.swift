@@ -8,7 +8,7 @@ import Testing
 
 @testable import Daemon
 
-@Suite(.timeLimit(.minutes(1))) struct MountServiceTests {
+@Suite(.timeLimit(.minutes(10))) struct MountServiceTests {
     let service: MountService
 
     init() throws {

@@ -3,7 +3,7 @@ import Posix
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WakeupTests {
+@Suite(.timeLimit(.minutes(10))) struct WakeupTests {
     private final class Count: Sendable {
         let value = Atomic(0)
     }

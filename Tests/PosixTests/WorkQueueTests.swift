@@ -2,7 +2,7 @@ import Posix
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WorkQueueTests {
+@Suite(.timeLimit(.minutes(10))) struct WorkQueueTests {
     /// Work items that add up to a sum of their numbers.
     private final class Sum: Sendable {
         let value = Atomic(0)

@@ -6,7 +6,7 @@ import TestSecrets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionTests {
     @Test(arguments: [
         "nonesuch", "nonesuch:a=b", "device:/nonexistent/tpm0", "device:/dev/null", "swtpm:path=/nonexistent/tpm", "",
     ])

@@ -5,7 +5,7 @@ import TestSecrets
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) final class CounterTests {
+@Suite(.timeLimit(.minutes(10))) final class CounterTests {
     let soft: SoftTPM
     let auth: Secret
 

@@ -4,7 +4,7 @@ import TPM
 import TestSecrets
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LockoutTests {
+@Suite(.timeLimit(.minutes(10))) struct LockoutTests {
     let soft: SoftTPM
 
     init() throws {

@@ -4,7 +4,7 @@ import TPM
 import TestSecrets
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PolicyTests {
+@Suite(.timeLimit(.minutes(10))) struct PolicyTests {
     let soft: SoftTPM
 
     init() throws {

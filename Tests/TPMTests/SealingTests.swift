@@ -5,7 +5,7 @@ import TestSecrets
 import Testing
 
 /// Each with a TPM of its own.
-@Suite(.timeLimit(.minutes(1))) struct SealingTests {
+@Suite(.timeLimit(.minutes(10))) struct SealingTests {
     let soft: SoftTPM
 
     init() throws {

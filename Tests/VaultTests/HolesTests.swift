@@ -161,7 +161,7 @@ import Writeback
 
     /// The blocks of a hole that could not be made yet are not checked one by one, also while the flushed state has no
     /// hole.
-    @Test(.timeLimit(.minutes(1))) func aHugeHoleThatIsPending() throws {
+    @Test(.timeLimit(.minutes(10))) func aHugeHoleThatIsPending() throws {
         let test = try TestVault { FaultInjectingStore($0) }
         let faults = try #require(test.store as? FaultInjectingStore).faults
         let file = try test.create("file")

@@ -137,6 +137,8 @@ class Desktop(Gtk.Application):
             return GLib.SOURCE_REMOVE
         if self._window is not None:
             self._window.draw()
+        if self._assistant is not None:
+            self._assistant.draw()
         moment = now()
         views = [view_of(vault, moment) for vault in self._vaults.vaults]
         if self._tray is not None:

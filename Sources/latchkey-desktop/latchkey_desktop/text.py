@@ -62,5 +62,7 @@ def apart(text: str, longest: int = LONGEST) -> str:
 
 def lines(message: bytes) -> str:
     """What a command has written, line by line, safe to show."""
-    found = [shown(line) for line in message.decode(errors="backslashreplace").strip().splitlines()]
-    return "\n".join(found[:MOST_LINES] + (["…"] if len(found) > MOST_LINES else []))
+    # The last lines say how it has ended.
+    found = message[-MOST_LINES * LONGEST:].decode(errors="backslashreplace").strip().splitlines()
+    cut = len(found) > MOST_LINES or len(message) > MOST_LINES * LONGEST
+    return "\n".join((["…"] if cut else []) + [shown(line) for line in found[-MOST_LINES:]])

@@ -43,7 +43,8 @@ struct Protect: ParsableCommand {
     var lockWithScreen: Bool?
 
     @Option(
-        help: ArgumentHelp("The vault's name. (default: the folder's, in lower case)", valueName: "name"),
+        help: ArgumentHelp(
+            "The vault's name. (default: the folder's word, or its name in lower case)", valueName: "name"),
         transform: textOnly)
     var name: String?
 
@@ -63,8 +64,9 @@ struct Protect: ParsableCommand {
         }
     }
 
-    func run() throws {
-        MigrationReport.begin(asJSON: migration.json)
+    func run() throws { try MigrationReport.reporting(asJSON: migration.json, runInWords) }
+
+    private func runInWords() throws {
         let targets = try folders.map { (word) throws(CommandError) in try MigratedFolder(word) }
         for target in targets {
             if plan {
@@ -90,11 +92,11 @@ struct Protect: ParsableCommand {
 extension Protect {
     /// Does nothing else.
     private func showPlan(_ target: MigratedFolder) throws(CommandError) {
-        let report = MigrationReport(isJSON: migration.json)
         if let record = try target.record() {
             // Throws while another process is at work on it.
             _ = try WorkspaceHold(target)
-            report.unfinished(record.direction, of: target.path.path)
+            report.unfinished(record, of: target.path.path)
+            report.recoveryKey(in: record.recoveryKey, opens: true)
             let command: Printable = "latchkey \(Printable(record.direction.rawValue))"
             Standard.output(
                 """
@@ -104,7 +106,12 @@ extension Protect {
                 """)
             return
         }
+        if let (name, _) = try target.protection() {
+            report.protected(target.path.path, by: name)
+            return Standard.output("\(target.path.path) is protected already.")
+        }
         try target.refuse()
+        _ = try PlannedVault(for: target, name)
         tell(try survey(target), of: target, try Medium(of: target.path.path))
         let found = OpenWriters(in: target.path.path)
         report.writers(found.writers)
@@ -115,7 +122,7 @@ extension Protect {
 
     private func tell(_ plan: MigrationPlan, of target: MigratedFolder, _ medium: Medium) {
         for warning in plan.warnings { Standard.error("latchkey: warning: \(warning)") }
-        MigrationReport(isJSON: migration.json).plan(
+        report.plan(
             plan, of: target.path.path, overwrites: !keep && medium.isOverwrittenInPlace)
         Standard.output("\(target.path.path): \(plan.text)")
         if !keep { Standard.output(medium.sentence) }
@@ -142,6 +149,7 @@ extension Protect {
             record.keepsOriginals = keep
             record.locksWithScreen = screen
             record.digests = migration.digests.map { AbsolutePath(lexically: $0).path }
+            record.recoveryKey = options.recoveryKeyFile.map { AbsolutePath(lexically: $0).path }
             let new = try NewVault(at: target.vaultInWorkspace, options, hasPasscode: true, or: standard)
             let first = NewVault.First(
                 kind: .passcode,
@@ -211,6 +219,7 @@ extension Protect {
 // MARK: On the way, and back
 
 extension Protect {
+    private var report: MigrationReport { MigrationReport(isJSON: migration.json) }
     private func again(_ target: MigratedFolder) -> Printable { "latchkey protect \(target.path.path.quoted)" }
 
     private func goOn(_ target: MigratedFolder, _ hold: WorkspaceHold) throws {
@@ -232,7 +241,7 @@ extension Protect {
             let secret = try passcode.read(
                 of: isInPlace ? record.vault : target.vaultInWorkspace, deviceKey: record.deviceKey)
             try finish(target, hold, record)
-            try Startup(name: record.name).begin(unlockingWith: secret)
+            try Startup(name: record.name, report: report).begin(unlockingWith: secret)
         case .moving:
             guard target.vaultInWorkspace.access(F_OK) == 0 else {
                 throw CommandError(
@@ -260,7 +269,7 @@ extension Protect {
         mayBeLast: Bool
     ) throws(CommandError) {
         let credential = try Credential?(.passcode, secret, mayBeLast: mayBeLast)
-        let (report, stop) = (MigrationReport(isJSON: migration.json), MigrationRun.StopFlag())
+        let (report, stop) = (report, MigrationRun.StopFlag())
         var engine = migration.engine
         engine.removesOriginals = !record.keepsOriginals
         engine.overwrites = try Medium(of: target.path.path).isOverwrittenInPlace
@@ -277,7 +286,7 @@ extension Protect {
             migration.tell(outcome, survey, seconds)
         }
         try finish(target, hold, record)
-        try Startup(name: record.name).begin(unlockingWith: secret)
+        try Startup(name: record.name, report: report).begin(unlockingWith: secret)
     }
 
     /// Puts the vault into its place. Each step may have been done already.
@@ -290,6 +299,7 @@ extension Protect {
         try place.take(target.vaultInWorkspace)
         try place.keepName(mountPoint: target.path.path, record)
         try hold.remove()
+        report.recoveryKey(in: record.recoveryKey, opens: true)
         Standard.output(
             "\(target.path.path) is protected: its files lie in the vault \(record.name), in \(record.vault).")
     }
@@ -320,8 +330,9 @@ extension Protect {
             let parent = try Descriptor.open(path: target.parent, O_RDONLY | O_DIRECTORY)
             let folder = try parent.open(target.name, O_RDONLY | O_DIRECTORY)
             // Done before an interruption.
-            if try folder.entries().isEmpty { return }
             let kept = target.unprotectedPath
+            report.kept("kept", kept)
+            if try folder.entries().isEmpty { return }
             guard let name = kept.lastName else { throw Errno.ENAMETOOLONG }
             guard kept.mkdir(0o700) == 0 || Errno.current == .EEXIST else { throw Errno.current }
             guard try parent.open(name, O_RDONLY | O_DIRECTORY).entries().isEmpty else { throw Errno.ENOTEMPTY }
@@ -336,7 +347,7 @@ extension Protect {
         mayBeLast: Bool
     ) throws(CommandError) {
         let credential = try Credential?(.passcode, secret, mayBeLast: mayBeLast)
-        let (report, stop) = (MigrationReport(isJSON: migration.json), MigrationRun.StopFlag())
+        let (report, stop) = (report, MigrationRun.StopFlag())
         var record = record
         do {
             let opened = try OpenedMigration(
@@ -355,6 +366,7 @@ extension Protect {
     ) throws(CommandError) {
         try PlannedVault.destroy(target.vaultInWorkspace, deviceKey: record.deviceKey)
         try hold.remove()
+        report.recoveryKey(in: record.recoveryKey, opens: false)
         Standard.output("\(target.path.path) is as it was: an ordinary folder.")
     }
 }

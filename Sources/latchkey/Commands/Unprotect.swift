@@ -26,8 +26,9 @@ struct Unprotect: ParsableCommand {
     @Argument(help: ArgumentHelp("The folder, by path or by word, or the vault's name.", valueName: "folder"))
     var folder: Path
 
-    func run() throws {
-        MigrationReport.begin(asJSON: migration.json)
+    func run() throws { try MigrationReport.reporting(asJSON: migration.json, runInWords) }
+
+    private func runInWords() throws {
         let known = try ProtectedFolder.interrupted(folder)
         let target: MigratedFolder
         let hold: WorkspaceHold
@@ -57,9 +58,12 @@ struct Unprotect: ParsableCommand {
 }
 
 extension Unprotect {
+    private var report: MigrationReport { MigrationReport(isJSON: migration.json) }
     private func again(_ target: MigratedFolder) -> Printable { "latchkey unprotect \(target.path.path.quoted)" }
 
     private func begin(_ vault: ProtectedFolder, _ target: MigratedFolder, _ hold: WorkspaceHold) throws {
+        // Before anything is done: a wrong passcode must not leave a folder that is not mounted any more.
+        let secret: Secret? = try provenSecret(of: vault)
         try migration.makeDigests()
         var record = MigrationRecord(.unprotect, name: vault.name ?? "", vault: vault.folder)
         record.deviceKey = vault.deviceKey
@@ -74,7 +78,20 @@ extension Unprotect {
             try? hold.remove()
             throw error
         }
-        try move(target, hold, record, isNew: true)
+        try move(target, hold, record, secret, isNew: true)
+    }
+
+    /// Asks for what opens the vault, and tries it.
+    private func provenSecret(of vault: ProtectedFolder) throws(CommandError) -> Secret {
+        let slots = try WordedSlots(of: vault.folder, deviceKey: vault.deviceKey)
+        let kind = credential.kind(withoutPasscode: Mount.hasNoPasscode(vault.folder))
+        return try PasscodeTries.repeating(credential.asks(kind)) { () throws(CommandError) in
+            let secret = try credential.read(kind, vault: vault.folder, deviceKey: vault.deviceKey)
+            _ = try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                try slots.test(Opener(kind, mayBeLast: mayBeLast), secret)
+            }
+            return secret
+        }
     }
 
     private func unmount(_ record: MigrationRecord) throws {
@@ -123,16 +140,18 @@ extension Unprotect {
         try openFolder(of: target, mustBeEmpty: false)
         if migration.undo { return try undo(target, hold, record) }
         Standard.output("\(target.path.path): goes on from where it was interrupted.")
-        try move(target, hold, record, isNew: false)
+        try move(target, hold, record, nil, isNew: false)
     }
 
     /// - Parameter isNew: nothing was moved yet. Later there may be copies already, which need no space.
     private func move(
-        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord, isNew: Bool
+        _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord, _ secret: borrowing Secret?,
+        isNew: Bool
     ) throws(CommandError) {
         var record = record
         record.step = .moving
-        try withVault(target, record, .unprotect, isUndo: false) { (opened, report, stop) throws(CommandError) in
+        try withVault(target, record, .unprotect, secret, isUndo: false) {
+            (opened, report, stop) throws(CommandError) in
             let survey = try opened.survey()
             if isNew {
                 try MigrationPlan(
@@ -157,22 +176,30 @@ extension Unprotect {
         return a.st_dev == b.st_dev
     }
 
-    /// Opens the vault with what the user types, three times if need be.
+    /// Opens the vault with a secret, or with what the user types, three times if need be.
     private func withVault(
-        _ target: MigratedFolder, _ record: MigrationRecord, _ direction: Migration.Direction, isUndo: Bool,
+        _ target: MigratedFolder, _ record: MigrationRecord, _ direction: Migration.Direction,
+        _ known: borrowing Secret?, isUndo: Bool,
         _ body: (OpenedMigration, MigrationReport, MigrationRun.StopFlag) throws(CommandError) -> Void
     ) throws(CommandError) {
         let hasNoPasscode = Mount.hasNoPasscode(record.vault)
         let kind = credential.kind(withoutPasscode: hasNoPasscode)
-        let (report, stop) = (MigrationReport(isJSON: migration.json), MigrationRun.StopFlag())
-        try PasscodeTries.repeating(credential.asks(kind)) { () throws(CommandError) in
-            let secret = try credential.read(kind, vault: record.vault, deviceKey: record.deviceKey)
-            try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
-                let opener = try Credential?(kind, secret, mayBeLast: mayBeLast)
-                let opened = try OpenedMigration(
-                    direction, isUndo: isUndo, target, vault: record.vault, deviceKey: record.deviceKey, opener,
-                    migration.engine, report, stop)
-                try body(opened, report, stop)
+        let (report, stop) = (report, MigrationRun.StopFlag())
+        func open(_ secret: borrowing Secret, mayBeLast: Bool) throws(CommandError) {
+            let opener = try Credential?(kind, secret, mayBeLast: mayBeLast)
+            let opened = try OpenedMigration(
+                direction, isUndo: isUndo, target, vault: record.vault, deviceKey: record.deviceKey, opener,
+                migration.engine, report, stop)
+            try body(opened, report, stop)
+        }
+        switch known {
+        case .some(let secret): try open(secret, mayBeLast: false)
+        case .none:
+            try PasscodeTries.repeating(credential.asks(kind)) { () throws(CommandError) in
+                let secret = try credential.read(kind, vault: record.vault, deviceKey: record.deviceKey)
+                try credential.lastTry.trying { (mayBeLast) throws(CommandError) in
+                    try open(secret, mayBeLast: mayBeLast)
+                }
             }
         }
     }
@@ -192,6 +219,7 @@ extension Unprotect {
         Standard.output(
             "\(target.path.path) is an ordinary folder. The vault \(record.vault) and its keys are removed.")
         if let copy {
+            report.kept("device-key-kept", copy.vault)
             Standard.output(
                 "Its device key is kept: the vault \(copy.vault), a copy of the same vault, \(copy.use), and needs it.")
         }
@@ -201,7 +229,7 @@ extension Unprotect {
         _ target: MigratedFolder, _ hold: WorkspaceHold, _ record: MigrationRecord
     ) throws(CommandError) {
         var record = record
-        try withVault(target, record, .protect, isUndo: true) { (opened, report, stop) throws(CommandError) in
+        try withVault(target, record, .protect, nil, isUndo: true) { (opened, report, stop) throws(CommandError) in
             let (outcome, survey, seconds) = try opened.run(report, stop, again: again(target))
             record.step = .returned
             try opened.write(record)
@@ -219,6 +247,7 @@ extension Unprotect {
         try hold.remove()
         Standard.output("The files of \(target.path.path) are in the vault again.")
         guard !record.name.isEmpty else { return }
+        report.closed(record.name)
         Startup(name: record.name).enable()
         Standard.output("  try: latchkey open \(record.name.quoted)")
     }

@@ -29,6 +29,11 @@ enum KnownFolder {
             try: "the same with \(known.quoted)", "the same with \(("./" + word).quoted)")
     }
 
+    /// The word of a folder; nil if it is none of them.
+    static func word(of folder: Path) -> String? {
+        words.first { word in (path(named: word)).flatMap { try? $0.resolved() } == folder }
+    }
+
     private static var configuration: Path {
         let folders = UserFolders()
         return Path((UserFolders.variable("XDG_CONFIG_HOME") ?? folders.home + "/.config") + "/user-dirs.dirs")

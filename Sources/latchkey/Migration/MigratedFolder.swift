@@ -80,6 +80,15 @@ struct MigratedFolder {
 
     // MARK: What cannot be protected
 
+    /// The vault that is mounted on the folder, or has it as its mount point; nil if there is none.
+    func protection() throws(CommandError) -> (name: String?, isMounted: Bool)? {
+        let vaults: NamedVaults
+        do { vaults = try NamedVaults.load() } catch { throw CommandError(error) }
+        let named = vaults.vaults.first { $0.point == path.path }?.name.text
+        let isMounted = try inWords(try MountTable()).mount(at: path.path)?.isLatchkey ?? false
+        return isMounted || named != nil ? (named, isMounted) : nil
+    }
+
     /// Throws for a folder that cannot be protected, whatever is in it.
     func refuse() throws(CommandError) {
         let folders = UserFolders()

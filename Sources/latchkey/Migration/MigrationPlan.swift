@@ -1,4 +1,5 @@
 import Administration
+import Crypto
 import Glibc
 import Migration
 import Posix
@@ -40,13 +41,7 @@ struct MigrationPlan {
         // At once: a kill leaves nothing.
         _ = name.unlink()
         // Not zeros, which some file systems store without writing them.
-        var state: UInt64 = 88_172_645_463_325_252
-        let bytes = (0..<size / 8).flatMap { _ -> [UInt8] in
-            state ^= state << 13
-            state ^= state >> 7
-            state ^= state << 17
-            return (0..<8).map { UInt8(truncatingIfNeeded: state >> UInt64(8 * $0)) }
-        }
+        let bytes = Random.bytes(size)
         let clock = ContinuousClock()
         let start = clock.now
         guard (try? unsafe file.write(bytes.span.bytes)) != nil, (try? file.synchronize(dataOnly: true)) != nil else {

@@ -22,6 +22,8 @@ struct MigrationRecord: Equatable {
     var deviceKey: Path?
     var keepsOriginals = false
     var locksWithScreen = true
+    /// The file with the recovery key of a new vault, if it was not shown.
+    var recoveryKey: Path?
     /// The file for the digests, if one was asked for.
     var digests: Path?
 
@@ -41,6 +43,7 @@ struct MigrationRecord: Equatable {
         deviceKey = fields["device-key"].map { Path($0) }
         keepsOriginals = fields["keep"] == "yes"
         locksWithScreen = fields["screen"] != "no"
+        recoveryKey = fields["recovery-key"].map { Path($0) }
         digests = fields["digests"].map { Path($0) }
     }
 
@@ -51,6 +54,7 @@ struct MigrationRecord: Equatable {
             "keep": keepsOriginals ? "yes" : "no", "screen": locksWithScreen ? "yes" : "no",
         ]
         fields["device-key"] = deviceKey?.text
+        fields["recovery-key"] = recoveryKey?.text
         fields["digests"] = digests?.text
         return fields
     }

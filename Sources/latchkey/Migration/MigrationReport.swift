@@ -108,6 +108,14 @@ struct MigrationReport: Sendable {
         var free: UInt64?
         var overwrites: Bool?
         var direction: String?
+        var step: String?
+        /// Of `recovery-key`: whether it opens something.
+        var opens: Bool?
+        /// Of `startup`: whether the vault is mounted at each login.
+        var isEnabled: Bool?
+        var name: String?
+        var message: String?
+        var advice: [String]?
         var process: Int?
         var program: String?
         var digestBefore: String?
@@ -126,11 +134,42 @@ struct MigrationReport: Sendable {
     }
 
     /// A run of `folder` was interrupted.
-    func unfinished(_ direction: Migration.Direction, of folder: Path) {
+    func unfinished(_ record: MigrationRecord, of folder: Path) {
         guard isJSON else { return }
-        var line = Line(event: "unfinished", direction: direction.rawValue)
+        var line = Line(event: "unfinished", direction: record.direction.rawValue, step: record.step.rawValue)
         (line.path, line.pathBase64) = PathInJSON.pair(folder)
         Self.write(line)
+    }
+
+    /// A vault is mounted on `folder`, or is to be.
+    func protected(_ folder: Path, by name: String?) {
+        guard isJSON else { return }
+        var line = Line(event: "protected", name: name)
+        (line.path, line.pathBase64) = PathInJSON.pair(folder)
+        Self.write(line)
+    }
+
+    /// Where the recovery key is, and whether it opens anything yet, or any more.
+    func recoveryKey(in file: Path?, opens: Bool) {
+        guard isJSON, let file else { return }
+        var line = Line(event: "recovery-key", opens: opens)
+        (line.path, line.pathBase64) = PathInJSON.pair(file)
+        Self.write(line)
+    }
+
+    /// The originals are kept in a folder, or the device key for another vault.
+    func kept(_ what: String, _ path: Path) { if isJSON { tell(what, path) } }
+
+    /// What happens with the vault at the next login.
+    func startup(_ name: String, isEnabled: Bool) {
+        guard isJSON else { return }
+        Self.write(Line(event: "startup", isEnabled: isEnabled, name: name))
+    }
+
+    /// The vault is there again, and not mounted.
+    func closed(_ name: String) {
+        guard isJSON else { return }
+        Self.write(Line(event: "closed", name: name))
     }
 
     /// Programs have files open for writing.
@@ -158,12 +197,23 @@ struct MigrationReport: Sendable {
         return Descriptor(owning: number)
     }()
 
-    /// Call it before anything is written.
-    static func begin(asJSON isJSON: Bool) {
+    /// Before anything is written.
+    private static func begin(asJSON isJSON: Bool) {
         guard isJSON else { return }
         _ = records
-        // A window that is closed ends nothing.
-        _ = signal(SIGPIPE, SIG_IGN)
+        // A window that has ended leaves no folder half protected.
+        Standard.goOnWithoutReader()
+    }
+
+    /// Runs a command, and writes its error as JSON too.
+    static func reporting(asJSON isJSON: Bool, _ body: () throws -> Void) throws {
+        begin(asJSON: isJSON)
+        do { try body() } catch let error as CommandError {
+            if isJSON {
+                write(Line(event: "error", message: error.message.text, advice: error.advice.map { $0.text }))
+            }
+            throw error
+        }
     }
 
     private static func write(_ line: Line) {

@@ -25,21 +25,18 @@ struct PlannedVault {
                 "the path \(target.path.path) is not UTF-8, and the configuration is text: its vault gets no name",
                 try: "mv it to another name, and the same again")
         }
-        if let wanted { name = wanted } else { name = try Self.name(of: target) }
+        let vaults: NamedVaults
+        do { vaults = try NamedVaults.load() } catch { throw CommandError(error) }
+        if let wanted { name = wanted } else { name = Self.name(of: target, besides: vaults) }
         guard let checked = VaultName(name) else {
             let problem = VaultName.problem(with: name) ?? ""
             throw CommandError(
                 .usage, "\(name) is no name for a vault: a name \(problem)", try: "the same with --name NAME")
         }
-        let folders = UserFolders()
-        let usual = Path("\(folders.data)/vaults/\(name)")
-        let isNear = Self.device(ofNearest: usual) == Self.device(ofNearest: target.parent)
-        path = isNear ? usual : target.parent.asFolder + ".\(name).vault"
+        path = Self.place(of: name, for: target)
         guard path.access(F_OK) != 0 else {
             throw CommandError(.failed, "\(path) is there already; nothing was done", try: "the same with --name NAME")
         }
-        let vaults: NamedVaults
-        do { vaults = try NamedVaults.load() } catch { throw CommandError(error) }
         guard vaults[name] == nil else {
             throw CommandError(
                 .failed, "the name \(name) is taken by another vault; nothing was done",
@@ -50,13 +47,38 @@ struct PlannedVault {
         } catch { throw CommandError(.failed, "\(error)") }
     }
 
-    private static func name(of target: MigratedFolder) throws(CommandError) -> String {
-        let text = Path(bytes: target.name.bytes).text?.lowercased() ?? ""
-        let name = String(text.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
-        guard VaultName(name) != nil else {
-            throw CommandError(.usage, "\(target.path.path) gives the vault no name", try: "the same with --name NAME")
+    private static func place(of name: String, for target: MigratedFolder) -> Path {
+        let usual = Path("\(UserFolders().data)/vaults/\(name)")
+        let isNear = device(ofNearest: usual) == device(ofNearest: target.parent)
+        return isNear ? usual : target.parent.asFolder + ".\(name).vault"
+    }
+
+    /// The folder's name in lower case and ASCII, since it becomes part of a unit's name; of a folder of the desktop its
+    /// word. With a number, if it is taken.
+    private static func name(of target: MigratedFolder, besides vaults: NamedVaults) -> String {
+        let base = KnownFolder.word(of: target.path.path) ?? plain(Path(bytes: target.name.bytes).text ?? "")
+        let numbered = (2...99).map { "\(base)-\($0)" }
+        let free = ([base] + numbered).first { vaults[$0] == nil && place(of: $0, for: target).access(F_OK) != 0 }
+        return free ?? base
+    }
+
+    private static func plain(_ text: String) -> String {
+        let letters = text.unicodeScalars.filter { $0.properties.generalCategory != .nonspacingMark }
+        let words = String(letters.map(plain)).split(separator: "-").joined(separator: "-")
+        return words.isEmpty ? "folder" : String(words.prefix(VaultName.longest - 3))
+    }
+
+    /// A letter without its accent, a digit, or a minus.
+    private static func plain(_ scalar: Unicode.Scalar) -> Character {
+        let properties = scalar.properties
+        if scalar.isASCII {
+            return properties.isAlphabetic || properties.numericType != nil
+                ? Character(properties.lowercaseMapping) : "-"
         }
-        return name
+        // Such as LATIN SMALL LETTER O WITH DIAERESIS.
+        let words = properties.name?.split(separator: " ") ?? []
+        guard words.count > 4, words[0] == "LATIN", words[2] == "LETTER", words[3].count == 1 else { return "-" }
+        return Character(words[3].lowercased())
     }
 
     private static func device(ofNearest path: Path) -> UInt64? {

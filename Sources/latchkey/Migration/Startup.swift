@@ -6,6 +6,7 @@ import Posix
 /// Mounts a vault now and at each login: by its unit of systemd, where there is one.
 struct Startup {
     let name: String
+    var report = MigrationReport(isJSON: false)
 
     private var units: [Path] { [Path("latchkey@\(name).service"), "latchkey-agent.service"] }
     private var scope: [Path] { geteuid() == 0 ? [] : ["--user"] }
@@ -35,6 +36,7 @@ struct Startup {
         guard try open() else {
             throw CommandError(.failed, "the vault \(name) is not open", try: "latchkey open \(name.quoted)")
         }
+        report.startup(name, isEnabled: isEnabled)
         guard !isEnabled else { return Standard.output("It is mounted at each login, by the unit latchkey@\(name).") }
         let systemctl: Printable = geteuid() == 0 ? "systemctl" : "systemctl --user"
         Standard.output("It is mounted until the next login. For each login:")

@@ -1,9 +1,23 @@
 import Glibc
 import Posix
+import Synchronization
 
 /// Standard output and standard error. Text reaches them only as `Printable`; records for programs are written as they
 /// are.
 enum Standard {
+    private static let goesOn = Atomic(false)
+
+    /// From now on a reader that has ended does not end this process: what is written is dropped, by its children too.
+    static func goOnWithoutReader() {
+        _ = signal(SIGPIPE, SIG_IGN)
+        goesOn.store(true, ordering: .relaxed)
+    }
+
+    private static func dropAll() {
+        guard let null = try? Descriptor.open(path: "/dev/null", O_WRONLY) else { return }
+        for number in [STDOUT_FILENO, STDERR_FILENO] { _ = dup2(null.number, number) }
+    }
+
     /// Writes `line` and a newline to standard output.
     static func output(_ line: Printable) { write(ended(line), to: STDOUT_FILENO) }
 
@@ -42,6 +56,7 @@ enum Standard {
             let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 if errno == EINTR { continue }
+                if errno == EPIPE, goesOn.load(ordering: .relaxed) { return dropAll() }
                 // A full disk or a closed reader must not look like success.
                 exit(CommandError.Code.failed.rawValue)
             }

@@ -26,7 +26,7 @@ class CommandTests(unittest.TestCase):
                  commands.holders(vault), commands.sources(), commands.slots(vault), commands.diagnose(vault),
                  commands.remove_slot(vault, 2), commands.test_recovery_key(vault), commands.back_up(vault, "/x/f"),
                  commands.accept(PathName(b"/m/f")), commands.accept_all(vault), commands.explain(PathName(b"/m/f")),
-                 commands.check(vault), commands.plan("/m/f"), commands.protect("/m/f", "/k", False, True),
+                 commands.check(vault), commands.plan("/m/f", True), commands.protect("/m/f", "/k", False, True),
                  commands.unprotect("/m/f"), commands.go_on("protect", "/m/f", undo=True),
                  commands.go_on("unprotect", "/m/f")]
         if vault.name:

@@ -5,7 +5,8 @@ import unittest
 
 from latchkey_desktop.model import commands
 from latchkey_desktop.model.migration import MOST_NOTICES, Migration
-from latchkey_desktop.model.migration_text import notices_text, plan_text, progress_text, writers_text
+from latchkey_desktop.model.migration_text import (error_text, notices_text, outcome_text, plan_text, progress_text,
+                                                   writers_text)
 from latchkey_desktop.model.spans import size, span
 
 
@@ -26,6 +27,7 @@ class MigrationTests(unittest.TestCase):
         self.assertEqual(plan_text(found.plan, False),
                          "1 file, 3.0 GiB. It takes about 2 minutes. It needs 1.0 GiB of the 2.0 GiB that are free. "
                          "The originals are overwritten, and removed.")
+        found.take(b'{"event": "plan", "needed": 4294967296, "free": 2147483648}')
         self.assertIn("There is not enough space: it needs 4.0 GiB, and 2.0 GiB are free.", plan_text(found.plan, True))
         self.assertTrue(writers_text(found).endswith(": vi"))
 
@@ -54,6 +56,19 @@ class MigrationTests(unittest.TestCase):
         end = taken({"event": "end", "seconds": 3, "digestBefore": "a", "digestAfter": "b"}).end
         assert end is not None
         self.assertEqual((end.before, end.after), ("a", "b"))
+
+    def test_what_a_person_needs_to_know(self) -> None:
+        found = taken({"event": "kept", "path": "/home/ada/Documents.unprotected"},
+                      {"event": "recovery-key", "path": "/home/ada/key", "opens": True},
+                      {"event": "startup", "isEnabled": False, "name": "documents"})
+        for words in ("The originals are in /home/ada/Documents.unprotected", "The recovery key is in /home/ada/key.",
+                      "After the next login, open the vault yourself"):
+            self.assertIn(words, outcome_text(found))
+        found = taken({"event": "recovery-key", "path": "/k", "opens": False}, {"event": "closed", "name": "papers"})
+        self.assertIn("The recovery key in /k opens nothing any more", outcome_text(found))
+        self.assertIn("choose papers in the window", outcome_text(found))
+        failed = taken({"event": "error", "message": "no\nspace", "advice": ["the same again"]})
+        self.assertEqual(error_text(failed), "no\\nspace\ntry: the same again")
 
     def test_what_is_no_event(self) -> None:
         for line in (b"", b"x", b"[]", b"{}", b'{"event": 3}', b'{"event": "plan"}', b'{"event": "progress"}',

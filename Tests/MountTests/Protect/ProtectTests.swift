@@ -155,10 +155,57 @@ extension MountTests {
                 }
                 let names = events.compactMap { $0["event"] as? String }
                 #expect(names.count == events.count && [first, "end"].contains(names.first), "\(names)")
-                #expect(names.last == "end" && events.last?["digestBefore"] as? String != nil)
-                #expect(events.last?["digestBefore"] as? String == events.last?["digestAfter"] as? String)
+                let end = events.first { $0["event"] as? String == "end" }
+                #expect(end?["digestBefore"] as? String != nil, "\(names)")
+                #expect(end?["digestBefore"] as? String == end?["digestAfter"] as? String)
                 #expect(outcome.errors.contains(scene.folder))
             }
+        }
+
+        /// Also if nothing reads what it writes any more, as after the end of a window.
+        @Test func withoutAReader() throws {
+            let scene = try ProtectScene("for n in $(seq 400); do echo $n > $n; done")
+            for command in ["protect", "unprotect"] {
+                let words = scene.arguments(command, ["--json"]).map { "'\($0)'" }.joined(separator: " ")
+                _ = try shell(
+                    "set +e; '\(Built.latchkey)' \(words) 2>&1 | true; exit 0", in: scene.home,
+                    environment: scene.scene.environment)
+                try until("\(command) has ended") { !Disk.exists(scene.workspace) }
+                #expect(try Disk.read(scene.folder + "/7") == Array("7\n".utf8), "after \(command)")
+                #expect(mountLines(of: scene.folder).isEmpty == (command == "unprotect"))
+            }
+        }
+
+        /// Nothing is done before the passcode is known to be right.
+        @Test func aWrongPasscodeUnmountsNothing() throws {
+            let scene = try ProtectScene("echo x > file")
+            try scene.protect().succeeded()
+            let wrong = scene.scene.home.path("wrong")
+            try shell("umask 077; echo 'not this one at all' > '\(wrong)'")
+            let refused = try scene.scene.latchkey(
+                "unprotect", "--yes", "--passcode-file", wrong, scene.folder)
+            #expect(refused.status == 3, "\(refused)")
+            #expect(!Disk.exists(scene.workspace) && !mountLines(of: scene.folder).isEmpty)
+            #expect(try Disk.read(scene.folder + "/file") == Array("x\n".utf8))
+        }
+
+        /// A name in another alphabet, or one that is taken, gives the vault another name.
+        @Test(arguments: [("Öffentlich ß", "offentlich"), ("מסמכים", "folder"), ("- 2 -", "2"), ("taken", "taken-2")])
+        func names(folder: String, vault: String) throws {
+            let scene = try ProtectScene("true")
+            try shell(
+                "mkdir './\(folder)'; echo x > './\(folder)/file'; mkdir -p .local/share/latchkey/vaults/taken",
+                in: scene.home)
+            let path = scene.home + "/" + folder
+            defer { _ = try? attempt("chattr", ["-f", "-i", path]) }
+            let done = try scene.scene.latchkey(
+                [
+                    "protect", "--yes", "--passcode-file", scene.scene.passcodeFile, "--kdf-memory", "19",
+                    "--kdf-passes", "2",
+                    "--recovery-key-file", scene.home + "/recovery", path,
+                ])
+            try done.succeeded()
+            #expect(done.text.contains("in the vault \(vault),"), "\(done)")
         }
 
         /// --plan leaves everything as it is, and knows an interrupted run.
@@ -180,7 +227,10 @@ extension MountTests {
             try scene.interrupt("protect", by: SIGKILL)
             let later = try scene.protect("--plan", "--json")
             try later.succeeded()
-            #expect(try events(later).map { $0["direction"] as? String } == ["protect"], "\(later)")
+            let again = try events(later)
+            #expect(again.map { $0["event"] as? String } == ["unfinished", "recovery-key"], "\(later)")
+            #expect(again.first?["direction"] as? String == "protect" && again.first?["step"] as? String == "moving")
+            #expect(again.last?["path"] as? String == scene.scene.home.path("recovery"))
             #expect(later.errors.contains("protect --undo"), "\(later)")
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from dataclasses import dataclass
 from typing import Callable
 
@@ -35,7 +36,7 @@ class Program:
     """One run. `on_end` is called once, on the main loop.
 
     The command gets no terminal: what it has to ask, it asks in a window of its own, and the answer never comes here.
-    With `on_line`, which gets each line of its output, it may take as long as it needs.
+    With `on_line`, which gets each line of its output, it may take as long as it needs, unless `limit` says otherwise.
     """
 
     def __init__(self, command: Command, on_end: Callable[[Outcome], None], limit: float | None = None,
@@ -59,7 +60,7 @@ class Program:
             GLib.idle_add(self._failed, error.message)
             return
         seconds = limit or (ASKING_LIMIT if command.asks else LIMIT)
-        if on_line is None:
+        if on_line is None or limit is not None:
             self._timer = GLib.timeout_add(int(seconds * 1000), self._late)
         for name, stream in (("output", self._process.get_stdout_pipe()), ("errors", self._process.get_stderr_pipe())):
             self._open += 1
@@ -90,8 +91,12 @@ class Program:
         except GLib.Error:
             received = b""
         part = self._parts[name]
-        # What is beyond the bound is read, so that the command can end, and dropped.
-        part += received[:MOST_OUTPUT - len(part)]
+        # What is beyond the bound is read, so that the command can end, and dropped: of messages the first ones.
+        if name == "errors":
+            part += received
+            del part[:-MOST_OUTPUT]
+        else:
+            part += received[:MOST_OUTPUT - len(part)]
         if received:
             if name == "output" and self._on_line is not None:
                 self._lines()
@@ -107,7 +112,11 @@ class Program:
         *whole, rest = bytes(self._parts["output"]).split(b"\n")
         self._parts["output"] = bytearray(rest)
         for line in whole:
-            self._on_line(line)
+            try:
+                self._on_line(line)
+            except Exception:
+                # The command must not wait for ever for a reader.
+                traceback.print_exc()
 
     def _ended(self, process: Gio.Subprocess, result: Gio.AsyncResult) -> None:
         try:

@@ -128,9 +128,9 @@ def check(vault: Vault) -> Command:
     return _latchkey("fsck", "--no-contents", vault.word)
 
 
-def plan(folder: str) -> Command:
+def plan(folder: str, keeps: bool) -> Command:
     """Says what it takes to protect a folder, or that this was interrupted."""
-    return _latchkey("protect", "--plan", "--json", folder)
+    return _latchkey("protect", "--plan", "--json", *(["--keep"] if keeps else []), folder)
 
 
 def protect(folder: str, recovery_key_file: str, with_screen: bool, keeps: bool) -> Command:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..text import shown
-from .fields import count, fields, flag, number, parsed, text
+from .fields import count, fields, flag, number, parsed, text, texts
 from .paths import PathName
 
 # Each is a file that a person may want to look at; more are only counted.
@@ -55,13 +55,35 @@ class End:
     after: str
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why a command has ended, in its own words, and commands to type next."""
+
+    message: str
+    advice: tuple[str, ...]
+
+
 @dataclass
 class Migration:
     """What is known of one run; `take` gets each of its lines."""
 
     plan: Plan | None = None
-    # The command that was interrupted, "protect" or "unprotect".
+    # The command that was interrupted, "protect" or "unprotect", and whether it can still go back.
     unfinished: str = ""
+    can_go_back: bool = True
+    # The folder has a vault.
+    is_protected: bool = False
+    recovery_key: PathName | None = None
+    recovery_key_opens: bool = True
+    # Where the originals are kept.
+    kept: PathName | None = None
+    # Another vault that needs the same device key, which therefore stays.
+    sharing_vault: PathName | None = None
+    # Whether the vault is mounted at each login; None if that was not told.
+    is_enabled: bool | None = None
+    # The vault is there again, and not mounted.
+    closed_vault: str = ""
+    error: Failure | None = None
     writers: list[str] = field(default_factory=list)
     progress: Progress | None = None
     end: End | None = None
@@ -78,6 +100,22 @@ class Migration:
                              count(event.get("free")), flag(event.get("overwrites")))
         elif kind == "unfinished" and text(event.get("direction")) in ("protect", "unprotect"):
             self.unfinished = text(event["direction"])
+            self.can_go_back = text(event.get("step")) == "moving"
+        elif kind == "protected":
+            self.is_protected = True
+        elif kind == "recovery-key":
+            self.recovery_key, self.recovery_key_opens = PathName.of(event, "path"), flag(event.get("opens"))
+        elif kind == "kept":
+            self.kept = PathName.of(event, "path")
+        elif kind == "device-key-kept":
+            self.sharing_vault = PathName.of(event, "path")
+        elif kind == "startup":
+            self.is_enabled = flag(event.get("isEnabled"))
+        elif kind == "closed":
+            self.closed_vault = shown(text(event.get("name")))
+        elif kind == "error":
+            self.error = Failure(shown(text(event.get("message"))),
+                                 tuple(shown(item) for item in texts(event.get("advice"), 10)))
         elif kind == "writer" and len(self.writers) < MOST_NOTICES:
             self.writers.append(shown(text(event.get("program"))))
         elif kind == "progress":

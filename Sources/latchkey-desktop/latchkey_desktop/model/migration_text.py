@@ -8,16 +8,15 @@ from .spans import files, size, span
 
 
 def plan_text(plan: Plan, keeps: bool) -> str:
-    """What it takes, before it begins. `keeps`: the originals stay."""
+    """What it takes, before it begins. `keeps`: the originals stay, and the plan is one for that."""
     text = _("{files}, {size}. It takes about {time}.").format(
         files=files(plan.files), size=size(plan.bytes), time=span(plan.seconds))
-    needed = plan.needed + (plan.bytes if keeps else 0)
-    if needed > plan.free:
+    if plan.needed > plan.free:
         text += " " + _("There is not enough space: it needs {needed}, and {free} are free.").format(
-            needed=size(needed), free=size(plan.free))
+            needed=size(plan.needed), free=size(plan.free))
     else:
         text += " " + _("It needs {needed} of the {free} that are free.").format(
-            needed=size(needed), free=size(plan.free))
+            needed=size(plan.needed), free=size(plan.free))
     if keeps:
         text += " " + _("The originals stay beside it, readable for all who have the disk.")
     elif plan.overwrites:
@@ -32,6 +31,40 @@ def writers_text(migration: Migration) -> str:
     names = list(dict.fromkeys(migration.writers))
     return _("Programs have files of it open for writing, and have to close them first: {names}").format(
         names=", ".join(apart(name) for name in names)) if names else ""
+
+
+def error_text(found: Migration) -> str:
+    """Why it was not done; empty if it did not say so itself."""
+    if found.error is None:
+        return ""
+    parts = [apart(found.error.message)]
+    return "\n".join(parts + [_("try: {command}").format(command=item) for item in found.error.advice])
+
+
+def outcome_text(found: Migration) -> str:
+    """What a person needs to know of a run that has done what it should."""
+    parts = []
+    if found.end:
+        parts.append(_("The files were moved in {time}, and each was read back from the disk.").format(
+            time=span(found.end.seconds)))
+    if found.recovery_key and found.recovery_key_opens:
+        parts.append(_("The recovery key is in {file}. Print it, keep the paper, and remove the file.").format(
+            file=apart(found.recovery_key.shown)))
+    elif found.recovery_key:
+        parts.append(_("The recovery key in {file} opens nothing any more: remove the file.").format(
+            file=apart(found.recovery_key.shown)))
+    if found.kept:
+        parts.append(_("The originals are in {folder}, readable for all who have the disk.").format(
+            folder=apart(found.kept.shown)))
+    if found.sharing_vault:
+        parts.append(_("The device key stays, because the vault {folder} needs it.").format(
+            folder=apart(found.sharing_vault.shown)))
+    if found.is_enabled is False:
+        parts.append(_("After the next login, open the vault yourself: no service of this session mounts it."))
+    if found.closed_vault:
+        parts.append(_("Its vault is not open: choose {vault} in the window of Latchkey, and open it.").format(
+            vault=apart(found.closed_vault)))
+    return "\n".join(parts)
 
 
 def progress_text(progress: Progress) -> str:

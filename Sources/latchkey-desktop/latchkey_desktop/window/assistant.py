@@ -24,8 +24,9 @@ class Assistant(Gtk.ApplicationWindow):
         super().__init__(application=application, title=_("Protect a folder"), default_width=680, default_height=640,
                          icon_name="io.latchkey.Desktop")
         self._vaults = vaults
+        self._seen = self._mounted()
         self._on_closed = on_closed
-        self._choice = ProtectChoice(self._is_protected, self._start)
+        self._choice = ProtectChoice(self._is_mounted, self._start)
         self._run = ProtectRun(self._ended, self._back)
         whole = Gtk.Box(orientation=Gtk.Orientation.VERTICAL)
         whole.add_css_class("page")
@@ -40,13 +41,25 @@ class Assistant(Gtk.ApplicationWindow):
         self.add_controller(keys)
         self.connect("close-request", lambda _window: self._closing())
 
-    def _is_protected(self, folder: str) -> bool:
-        return any(vault.mount_point.raw == os.fsencode(folder) for vault in self._vaults.vaults)
+    def _is_mounted(self, folder: str) -> bool:
+        return os.fsencode(folder) in self._mounted()
 
-    def _start(self, command: Command, folder: str, recovery_key_file: str) -> None:
+    def _mounted(self) -> set[bytes]:
+        return {vault.mount_point.raw for vault in self._vaults.vaults if vault.is_in_table}
+
+    def draw(self) -> None:
+        """The vaults may have changed."""
+        mounted = self._mounted()
+        if mounted != self._seen:
+            self._seen = mounted
+            if self._choice.get_visible():
+                self._choice.look_again()
+
+    def _start(self, command: Command, folder: str) -> None:
+        self._choice.leave()
         self._choice.set_visible(False)
         self._run.set_visible(True)
-        self._run.start(command, folder, recovery_key_file)
+        self._run.start(command, folder)
 
     def _ended(self) -> None:
         self._vaults.read_names()
@@ -62,5 +75,6 @@ class Assistant(Gtk.ApplicationWindow):
             # It is still a window of the application, which therefore stays.
             self.set_visible(False)
             return True
+        self._choice.leave()
         self._on_closed()
         return False

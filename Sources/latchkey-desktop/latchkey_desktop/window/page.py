@@ -60,7 +60,7 @@ class FileEntry(Gtk.Box):
     @property
     def path(self) -> str:
         """What was typed or chosen; `~` is the home folder."""
-        found = self._entry.get_text().strip()
+        found = self._entry.get_text()
         return GLib.get_home_dir() + found[1:] if found == "~" or found.startswith("~/") else found
 
     def suggest(self, path: str) -> None:
@@ -78,7 +78,9 @@ class FileEntry(Gtk.Box):
 
     def _chosen(self, dialog: Gtk.FileChooserNative, response: int) -> None:
         file: Gio.File | None = dialog.get_file()
-        if response == Gtk.ResponseType.ACCEPT and file and file.get_path():
-            self._entry.set_text(file.get_path())
         self._dialog = None
+        path = file.get_path() if response == Gtk.ResponseType.ACCEPT and file else None
+        # An entry takes no path that is not UTF-8, nor do the commands that the window has for it.
+        if path and path.isprintable():
+            self._entry.set_text(path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Callable
 
 from gi.repository import GLib, Gtk
@@ -10,9 +11,8 @@ from ..live.program import Outcome, Program
 from ..model import commands
 from ..model.commands import Command
 from ..model.migration import Migration
-from ..model.migration_text import notices_text, progress_text
+from ..model.migration_text import error_text, notices_text, outcome_text, progress_text
 from ..model.paths import PathName
-from ..model.spans import span
 from ..text import _, apart
 from .actions import reason
 from .parts import label, named, row
@@ -30,7 +30,7 @@ class ProtectRun(Gtk.Box):
         self._program: Program | None = None
         self._migration = Migration()
         self._timer = 0
-        self._recovery_key_file = ""
+        self._is_stopping = False
         self._headline = label("", "headline")
         self._command = label("", "command", selectable=True)
         self._command.set_direction(Gtk.TextDirection.LTR)
@@ -55,16 +55,16 @@ class ProtectRun(Gtk.Box):
         """Whether the command has not ended yet."""
         return self._program is not None
 
-    def start(self, command: Command, folder: str, recovery_key_file: str) -> None:
-        """Runs a command about a folder. The new recovery key, if there is one, goes into the file."""
+    def start(self, command: Command, folder: str) -> None:
+        """Runs a command about a folder."""
         self._migration = Migration()
-        self._recovery_key_file = recovery_key_file
-        self._folder = PathName(folder.encode(errors="surrogateescape"))
+        self._is_stopping = False
+        self._folder = PathName(os.fsencode(folder))
         self._headline.set_text(apart(self._folder.name))
         self._command.set_text(command.shown)
         _say(self._outcome, "")
         _say(self._digests, "")
-        self._progress.set_text(_("A small window asks for the passcode."))
+        self._progress.set_text(_("Preparing. A small window may ask for the passcode."))
         self._bar.set_fraction(0)
         self._stop.set_sensitive(True)
         self._show(is_running=True)
@@ -88,6 +88,7 @@ class ProtectRun(Gtk.Box):
         progress = self._migration.progress
         if progress is not None and self.is_running:
             self._bar.set_fraction(progress.fraction)
+        if progress is not None and self.is_running and not self._is_stopping:
             self._progress.set_text(progress_text(progress))
         _say(self._notices, notices_text(self._migration))
         return GLib.SOURCE_REMOVE
@@ -95,6 +96,7 @@ class ProtectRun(Gtk.Box):
     def _stop_now(self) -> None:
         if self._program is not None:
             self._stop.set_sensitive(False)
+            self._is_stopping = True
             self._progress.set_text(_("Stopping after the files that are being moved…"))
             self._program.stop()
 
@@ -102,21 +104,26 @@ class ProtectRun(Gtk.Box):
         self._program = None
         self._show(is_running=False)
         end = self._migration.end
+        name = apart(self._folder.name)
         if outcome.succeeded:
             self._headline.set_text(self._success(command))
-            parts = [_("All files were moved in {time}, and each was read back from the disk.").format(
-                time=span(end.seconds))] if end else []
-            if self._recovery_key_file:
-                parts.append(_("The recovery key is in {file}. Print it, keep the paper, and remove the file.").format(
-                    file=apart(self._recovery_key_file)))
-            _say(self._outcome, "\n".join(parts))
-            if end:
+            _say(self._outcome, outcome_text(self._migration))
+            # Of a run that has gone on, or back, they are those of the rest.
+            if end and "--yes" in command.arguments:
                 _say(self._digests, _("Digest of all files before: {before}\nand after: {after}").format(
                     before=apart(end.before), after=apart(end.after)))
         else:
-            self._headline.set_text(_("{folder}: not finished").format(folder=apart(self._folder.name)))
-            _say(self._outcome, reason(command, outcome))
+            # Of one that was killed it is not known.
+            is_whole = self._migration.error is not None and self._migration.progress is None
+            self._headline.set_text((_("{folder}: nothing was done") if is_whole else _("{folder}: not finished"))
+                                    .format(folder=name))
+            _say(self._outcome, error_text(self._migration) or self._why(command, outcome))
         self._on_end()
+
+    def _why(self, command: Command, outcome: Outcome) -> str:
+        if self._is_stopping or outcome.code is None:
+            return _("It was stopped. Nothing is lost: each file is in the folder, or in the vault.")
+        return reason(command, outcome)
 
     def _success(self, command: Command) -> str:
         name = apart(self._folder.name)
