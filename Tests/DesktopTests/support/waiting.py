@@ -6,7 +6,7 @@ import time
 from typing import Callable, TypeVar
 
 Found = TypeVar("Found")
-LIMIT = 20.0
+LIMIT = 60.0
 _PAUSE = 0.05
 
 
