@@ -53,8 +53,8 @@ struct PlannedVault {
         return isNear ? usual : target.parent.asFolder + ".\(name).vault"
     }
 
-    /// The folder's name in lower case and ASCII, since it becomes part of a unit's name; of a folder of the desktop its
-    /// word. With a number, if it is taken.
+    /// The folder's name in lower case and ASCII, since it becomes part of a unit's name; of a folder of the desktop
+    /// its word. With a number, if it is taken.
     private static func name(of target: MigratedFolder, besides vaults: NamedVaults) -> String {
         let base = KnownFolder.word(of: target.path.path) ?? plain(Path(bytes: target.name.bytes).text ?? "")
         let numbered = (2...99).map { "\(base)-\($0)" }

@@ -1,8 +1,8 @@
 """Whatever becomes of the daemons, the window answers within 0.2 s, and has a clear word.
 
 This is the one place where a test compares time. The window measures the largest gap of its own main loop. What counts
-is how much longer that is than the gap of an idle program at the same time, each without the time in which it waited for
-a processor: a busy machine slows both.
+is how much longer that is than the gap of an idle program at the same time, each without the time in which it waited
+for a processor: a busy machine slows both.
 """
 
 import os
