@@ -48,7 +48,7 @@ extension CrashTests {
                 history.append((recorded.records.count, turn + 1, turn + 1))
             }
             let values = [nil] + Self.turns.map(\.value)
-            let report = try Simulation("large attributes", order, budget: budget(500)).run(
+            let report = try Simulation("large attributes", order, budget: budget(300)).run(
                 recorded.records, found: begin
             ) { state, crash in
                 let last = history.last { $0.records <= crash }!

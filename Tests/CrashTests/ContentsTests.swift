@@ -70,7 +70,7 @@ extension CrashTests {
                 try vault.synchronize(file, dataOnly: true)
                 try vault.truncate(file, to: length)
             }
-            try expectPromiseHolds("truncates of unsynced data", vault, states: 2000)
+            try expectPromiseHolds("truncates of unsynced data", vault, states: 1200)
         }
 
         /// Files that are never synced, among others that are.
@@ -144,7 +144,7 @@ extension CrashTests {
             try vault.punch(90_000..<600_000, in: file)
             try vault.append(random.bytes(100), to: file)
             try vault.synchronize(file)
-            try expectPromiseHolds("a large hole", vault, states: 200)
+            try expectPromiseHolds("a large hole", vault, states: 120)
         }
     }
 }

@@ -12,7 +12,7 @@ extension CrashTests {
     @Suite struct Copies {
         @Test(arguments: CopyRule.allCases) func madeWhileItIsWritten(rule: CopyRule) throws {
             let vault = try BusyVault(acts: 500, seed: 21)
-            let simulation = Simulation("a copy of a vault in use", .ordered, budget: budget(150))
+            let simulation = Simulation("a copy of a vault in use", .ordered, budget: budget(90))
             let (report, unchanged) = try simulation.copies(of: vault.recorded, rule, promising: rule)
             print("crash: a copy of a vault in use, \(rule.rawValue): \(report); \(unchanged) unchanged files")
             for example in report.examples { print("crash:     \(example)") }

@@ -9,7 +9,7 @@ func budget(_ ordinary: Int) -> Int {
 
 /// Tries a workload's states in the models of a disk that the vault was made for, and prints the counts, one line each.
 func expectPromiseHolds(
-    _ workload: String, _ recorded: RecordedVault, states: Int = 240,
+    _ workload: String, _ recorded: RecordedVault, states: Int = 140,
     sourceLocation: SourceLocation = #_sourceLocation
 ) throws {
     for order in recorded.orders {

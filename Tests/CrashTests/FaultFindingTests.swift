@@ -34,7 +34,7 @@ extension CrashTests {
                 history.synchronize()
                 histories.append((store.recorder.count, history))
             }
-            let simulation = Simulation("gocryptfs", order, budget: budget(700))
+            let simulation = Simulation("gocryptfs", order, budget: budget(420))
             let report = try simulation.run(store.recorder.records, found: store.recorder.foundCount) { state, crash in
                 let promised = histories.last { $0.records <= crash }!.history
                 return try Self.check(pattern, try DirectoryStore(path: Path(state.path)), promised)
@@ -80,7 +80,7 @@ extension CrashTests {
                 try vault.rename("saved", of: saved, to: "kept")
                 try vault.synchronize()
             }
-            var simulation = Simulation("flushes off", order, budget: budget(600))
+            var simulation = Simulation("flushes off", order, budget: budget(360))
             simulation.ignoresFlushes = true
             let report = try simulation.run(vault)
             print("crash: flushes off, \(order.rawValue): \(report)")
@@ -102,7 +102,7 @@ extension CrashTests {
                 if step % 5 == 0 { try vault.synchronizeAll() }
             }
             let check = LedgerCheck(vault.keys, vault.promise, usesStates: false)
-            let report = try Simulation("journal off", order, budget: budget(400)).run(
+            let report = try Simulation("journal off", order, budget: budget(240)).run(
                 vault.records, found: vault.found
             ) { folder, crash in
                 unsafe unlink(folder.path + "/lk.journal")

@@ -46,7 +46,7 @@ extension CrashTests {
                     }
                 }
             }
-            try expectPromiseHolds("new files, synced and changed, seed \(seed)", vault, states: 400)
+            try expectPromiseHolds("new files, synced and changed, seed \(seed)", vault, states: 240)
         }
 
         /// The next session's overwrites are as safe, though no header that confirms the first sync may have reached

@@ -81,7 +81,7 @@ extension CrashTests {
                 try vault.write(random.bytes(200_000), to: other, at: 0)
                 try vault.synchronize(other, dataOnly: true)
             }
-            try expectPromiseHolds("a confirmation that a full disk stops", vault, states: 150)
+            try expectPromiseHolds("a confirmation that a full disk stops", vault, states: 90)
         }
     }
 }

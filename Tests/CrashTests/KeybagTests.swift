@@ -31,7 +31,7 @@ extension CrashTests {
             }
             var tried = 0
             let first = generations[0].generation
-            let report = try Simulation("passwd", order, budget: budget(700)).run(
+            let report = try Simulation("passwd", order, budget: budget(420)).run(
                 store.recorder.records, found: store.recorder.foundCount
             ) { state, crash in
                 let last = generations.last { $0.records <= crash }!.generation

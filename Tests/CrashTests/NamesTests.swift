@@ -47,7 +47,7 @@ extension CrashTests {
                 if turn % 7 == 0 { try vault.synchronize(one) }
             }
             try expectPromiseHolds(
-                "files never synced, in directories that are", vault, states: 200)
+                "files never synced, in directories that are", vault, states: 120)
         }
 
         /// As editors save: a new file is synced and renamed over the old one. Every other time the directory is not
@@ -99,7 +99,7 @@ extension CrashTests {
             guard case .file(let header) = saved.details else { throw Errno.ENOENT }
             #expect(header.protectionClass == .complete)
             #expect(!header.protection.isExplicit)
-            try expectPromiseHolds("atomic saves over an inherited class", vault, states: 300)
+            try expectPromiseHolds("atomic saves over an inherited class", vault, states: 180)
         }
 
         @Test(arguments: SimulatedDisk.Order.allCases) func classChanges(on order: SimulatedDisk.Order) throws {

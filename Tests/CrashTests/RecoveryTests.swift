@@ -9,7 +9,7 @@ extension CrashTests {
     @Suite struct Recoveries {
         @Test(arguments: SimulatedDisk.Order.allCases) func crashAgainAndAgain(order: SimulatedDisk.Order) throws {
             let vault = try BusyVault(on: order, acts: 120, seed: 23).recorded
-            let simulation = Simulation("crashes of the replay", order, budget: max(1, budget(400) / 20))
+            let simulation = Simulation("crashes of the replay", order, budget: max(1, budget(240) / 20))
             let (first, later) = try simulation.run(vault, crashingRecoveries: 2, states: 6)
             expectNone(first, "a vault in use", order)
             expectNone(later, "crashes of the replay, and of the one after it", order)
@@ -62,7 +62,7 @@ extension CrashTests {
                 try vault.reopen()
             }
             try vault.close()
-            try expectPromiseHolds("sessions that end", vault, states: 200)
+            try expectPromiseHolds("sessions that end", vault, states: 120)
         }
     }
 }

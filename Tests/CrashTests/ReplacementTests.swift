@@ -37,7 +37,7 @@ extension CrashTests {
                 try vault.synchronize(other, dataOnly: true)
                 if turn % 3 == 0 { try vault.vault.checkpoint() }
             }
-            try expectPromiseHolds("young files replaced by \(byFiles ? "files" : "links")", vault, states: 300)
+            try expectPromiseHolds("young files replaced by \(byFiles ? "files" : "links")", vault, states: 180)
         }
 
         /// The replaced file has grown in the journal alone, and the journal is reused before the folder is flushed.
@@ -59,7 +59,7 @@ extension CrashTests {
                 try vault.write(random.bytes(200_000), to: other, at: 0)
                 try vault.synchronize(other, dataOnly: true)
             }
-            try expectPromiseHolds("a grown file replaced, and the journal used anew", vault, states: 150)
+            try expectPromiseHolds("a grown file replaced, and the journal used anew", vault, states: 90)
         }
 
         /// The journal grows while a burst lasts, and shrinks when nothing in it is needed: also between the removal of
@@ -93,7 +93,7 @@ extension CrashTests {
                 try burst(1)
             }
             #expect(sizes == [2, 3, 4])
-            try expectPromiseHolds("a journal that grows and shrinks", vault, states: 300)
+            try expectPromiseHolds("a journal that grows and shrinks", vault, states: 180)
         }
 
         /// A file that was moved and then lost its last name is still written to: a crash may bring back any of its
@@ -112,7 +112,7 @@ extension CrashTests {
                 try vault.write(random.bytes(5000), to: file, at: 1000)
                 if turn % 3 == 0 { try vault.synchronize(file, dataOnly: true) }
             }
-            try expectPromiseHolds("files moved, removed and written to", vault, states: 300)
+            try expectPromiseHolds("files moved, removed and written to", vault, states: 180)
         }
     }
 
@@ -142,7 +142,7 @@ extension CrashTests {
                 try vault.write(random.bytes(500), to: linked, at: 100)
                 try vault.synchronize(linked, dataOnly: turn % 2 == 0)
             }
-            try expectPromiseHolds("names of a killed session", vault, states: 300)
+            try expectPromiseHolds("names of a killed session", vault, states: 180)
         }
 
         /// The disk may hold a removed file's name and nothing else of it.
@@ -158,7 +158,7 @@ extension CrashTests {
                 try vault.close()
                 try vault.reopen()
             }
-            try expectPromiseHolds("files removed before a clean end", vault, states: 200)
+            try expectPromiseHolds("files removed before a clean end", vault, states: 120)
         }
     }
 }

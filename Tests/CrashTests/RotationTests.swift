@@ -29,7 +29,7 @@ extension CrashTests {
             print("crash: new keys: \(begin) + \(isBegun - begin) + \(isFinished - isBegun) records")
 
             var states = 0
-            let report = try Simulation("new keys", order, budget: budget(240)).run(
+            let report = try Simulation("new keys", order, budget: budget(140)).run(
                 store.recorder.records, found: begin
             ) { state, crash in
                 states += 1

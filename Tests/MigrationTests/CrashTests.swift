@@ -44,7 +44,7 @@ extension MigrationTests {
             folder.store = recording
             #expect(try folder.migrate(direction, options).isComplete)
 
-            let states = ProcessInfo.processInfo.environment["LATCHKEY_CRASH_STATES"].flatMap { Int($0) } ?? 60
+            let states = ProcessInfo.processInfo.environment["LATCHKEY_CRASH_STATES"].flatMap { Int($0) } ?? 40
             let name = "\(direction) a folder" + (overwriting ? ", overwriting" : "")
             var turn = 0
             let report = try Simulation(name, order, budget: states).run(
