@@ -394,6 +394,17 @@ extension MountTests {
                     child.send(SIGKILL)
                     child.wait()
                     done += 1
+                    guard !Disk.exists(scene.workspace + "/record") else { continue }
+                    // It was at its very end, or had not begun.
+                    isProtecting = !Disk.exists(scene.home + "/.local/share/latchkey/vaults/documents")
+                    // What it has started to mount the vault may go on.
+                    if !isProtecting {
+                        let passcode = scene.scene.passcodeFile
+                        try until("the vault is mounted") {
+                            _ = try scene.scene.latchkey("open", "--passcode-file", passcode, "documents")
+                            return !mountLines(of: scene.folder).isEmpty
+                        }
+                    }
                     continue
                 }
                 #expect(status == 0, "\(command) \(isBack ? "--undo" : ""): \(scene.lastErrors)")
