@@ -93,8 +93,8 @@ extension Protect {
     /// Does nothing else.
     private func showPlan(_ target: MigratedFolder) throws(CommandError) {
         if let record = try target.record() {
-            // Throws while another process is at work on it.
-            _ = try WorkspaceHold(target)
+            // Throws while another process is at work on it. One that has just ended has removed the workspace.
+            try WorkspaceHold(target).giveUp()
             report.unfinished(record, of: target.path.path)
             report.recoveryKey(in: record.recoveryKey, opens: true)
             let command: Printable = "latchkey \(Printable(record.direction.rawValue))"
@@ -329,15 +329,15 @@ extension Protect {
         do throws(Errno) {
             let parent = try Descriptor.open(path: target.parent, O_RDONLY | O_DIRECTORY)
             let folder = try parent.open(target.name, O_RDONLY | O_DIRECTORY)
-            // Done before an interruption.
             let kept = target.unprotectedPath
-            report.kept("kept", kept)
-            if try folder.entries().isEmpty { return }
+            // Done before an interruption.
+            if try folder.entries().isEmpty { return report.kept("kept", kept) }
             guard let name = kept.lastName else { throw Errno.ENAMETOOLONG }
             guard kept.mkdir(0o700) == 0 || Errno.current == .EEXIST else { throw Errno.current }
             guard try parent.open(name, O_RDONLY | O_DIRECTORY).entries().isEmpty else { throw Errno.ENOTEMPTY }
             try parent.rename(target.name, to: name, in: parent, flags: RENAME_EXCHANGE)
             try parent.synchronize(dataOnly: false)
+            report.kept("kept", kept)
             Standard.output("The originals are in \(kept), unprotected.")
         } catch { throw CommandError(cannot: "keep the originals in", target.unprotectedPath, error) }
     }

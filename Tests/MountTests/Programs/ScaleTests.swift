@@ -18,7 +18,7 @@ extension MountTests {
             return Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? -1
         }
 
-        @Test(.timeLimit(.minutes(10))) func fiftyThousandFiles() throws {
+        @Test(.timeLimit(.minutes(5))) func fiftyThousandFiles() throws {
             let vault = try Vault(["--default-class", "complete"])
             // Most are empty: with contents a debug build needs a minute more.
             let shape = ["\(Self.files)", "\(Self.folders)", "50", "4"]

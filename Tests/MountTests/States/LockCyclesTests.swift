@@ -5,7 +5,7 @@ extension MountTests {
     /// Programs that write, map, append and sync in every class while their vault is locked and unlocked again and
     /// again: `tools/lock-cycles` does the same for longer.
     @Suite struct LockCycles {
-        @Test(.timeLimit(.minutes(10)), arguments: ["fail", "freeze"], [false, true])
+        @Test(.timeLimit(.minutes(5)), arguments: ["fail", "freeze"], [false, true])
         func nothingAcknowledgedIsLost(_ whenLocked: String, isDeep: Bool) throws {
             let cycles = isDeep && whenLocked == "fail" ? 40 : 20
             let folder = try TemporaryFolder()
