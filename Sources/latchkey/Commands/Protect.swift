@@ -43,8 +43,7 @@ struct Protect: ParsableCommand {
     var lockWithScreen: Bool?
 
     @Option(
-        help: ArgumentHelp(
-            "The vault's name. (default: the folder's word, or its name in lower case)", valueName: "name"),
+        help: ArgumentHelp("The vault's name. (default: the folder's, in lower case)", valueName: "name"),
         transform: textOnly)
     var name: String?
 

@@ -53,10 +53,11 @@ struct PlannedVault {
         return isNear ? usual : target.parent.asFolder + ".\(name).vault"
     }
 
-    /// The folder's name in lower case and ASCII, since it becomes part of a unit's name; of a folder of the desktop
-    /// its word. With a number, if it is taken.
+    /// The folder's name in lower case and ASCII, since it becomes part of a unit's name; if it has no such letters,
+    /// the word of a folder of the desktop. With a number, if it is taken.
     private static func name(of target: MigratedFolder, besides vaults: NamedVaults) -> String {
-        let base = KnownFolder.word(of: target.path.path) ?? plain(Path(bytes: target.name.bytes).text ?? "")
+        let plain = plain(Path(bytes: target.name.bytes).text ?? "")
+        let base = !plain.isEmpty ? plain : KnownFolder.word(of: target.path.path) ?? "folder"
         let numbered = (2...99).map { "\(base)-\($0)" }
         let free = ([base] + numbered).first { vaults[$0] == nil && place(of: $0, for: target).access(F_OK) != 0 }
         return free ?? base
@@ -65,7 +66,7 @@ struct PlannedVault {
     private static func plain(_ text: String) -> String {
         let letters = text.unicodeScalars.filter { $0.properties.generalCategory != .nonspacingMark }
         let words = String(letters.map(plain)).split(separator: "-").joined(separator: "-")
-        return words.isEmpty ? "folder" : String(words.prefix(VaultName.longest - 3))
+        return String(words.prefix(VaultName.longest - 3))
     }
 
     /// A letter without its accent, a digit, or a minus.

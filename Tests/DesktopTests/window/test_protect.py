@@ -59,8 +59,8 @@ class ProtectTests(SceneTestCase):
         self.assertEqual((before, len(before)), (after, 64))
         # Twice the new passcode, and no other question.
         self.assertNotIn("recovery", self.scene.asked())
-        self.screen.find("list item", "documents: Unlocked")
-        vault = self.scene.status("documents")["vault"]
+        self.screen.find("list item", "papers: Unlocked")
+        vault = self.scene.status("papers")["vault"]
         self.assertFalse([name for name in os.listdir(str(vault)) if name in ("letter", "taxes")])
         self.screen.click("Back")
         self.screen.see("This folder is protected.")

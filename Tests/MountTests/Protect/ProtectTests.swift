@@ -104,8 +104,10 @@ extension MountTests {
             while !Disk.exists(scene.workspace + "/record") {
                 guard child.wait(seconds: 0.01) == nil else { throw HarnessError(scene.lastErrors) }
             }
-            // What the plan has counted as free goes meanwhile.
+            // What the plan has counted as free goes meanwhile. It waits for that: moving may be faster than filling.
+            child.send(SIGSTOP)
             try shell("head -c 700M /dev/zero > filling || true", in: disk.path)
+            child.send(SIGCONT)
             let (status, said) = (child.wait(seconds: 60), scene.lastErrors)
             #expect(status == 1 && said.contains("no space left"), "\(String(describing: status)) \(said)")
             try shell("rm filling", in: disk.path)
