@@ -238,6 +238,8 @@ remove_scratch() {
     cd /
     unmount_below "$scratch"
     [ -z "${rings_before-}" ] || as_root tee "$ring_switch" >/dev/null 2>&1 <<<"$rings_before" || true
-    rm -rf --one-file-system "$scratch"
+    # Bare mount points that a failed test has left are immutable.
+    rm -rf --one-file-system "$scratch" 2>/dev/null ||
+        { as_root chattr -R -f -i "$scratch" || true; rm -rf --one-file-system "$scratch"; } || true
     exit "$status"
 }

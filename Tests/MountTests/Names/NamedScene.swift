@@ -23,8 +23,7 @@ final class NamedScene {
 
     deinit {
         for line in mountLines(of: home.path).reversed() {
-            let point = String(line.split(separator: " ")[4])
-            _ = try? latchkey("unmount", "--lazy", point)
+            _ = try? latchkey("unmount", "--lazy", mountPoint(line))
         }
         // Bare mount points of root are immutable.
         _ = try? attempt("find", [home.path, "-xdev", "-type", "d", "-exec", "chattr", "-f", "-i", "{}", ";"])
