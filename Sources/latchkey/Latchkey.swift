@@ -37,7 +37,7 @@ struct Latchkey: ParsableCommand {
                 ]),
             CommandGroup(
                 name: "File",
-                subcommands: [Class.self, Explain.self]),
+                subcommands: [Class.self, Explain.self, ConflictsCommand.self]),
             CommandGroup(
                 name: "Machine",
                 subcommands: [ConfigCommand.self, PolicyCommand.self, Speed.self]),

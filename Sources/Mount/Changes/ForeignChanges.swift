@@ -144,6 +144,9 @@ final class ForeignChanges: Sendable {
             switch look(at: stored, in: folder) {
             case .nothing: break
             case .folder: whole.insert(folder.id)
+            case .conflictCopy:
+                whole.insert(folder.id)
+                adopt(in: folder)
             case .entry(let name, let status):
                 names.append(Location(parent: folder, name: name))
                 if let node = status.flatMap({ fileSystem.nodes[BackingInode($0)] }) { changed[node.id] = node }
@@ -171,6 +174,12 @@ final class ForeignChanges: Sendable {
                 fileSystem.vault.foreignChange(of: stored, in: try fileSystem.directory(of: folder))
             }
         } catch { return .folder }
+    }
+
+    private func adopt(in folder: Node) {
+        do throws(VaultError) { _ = try fileSystem.adoptConflictCopies(in: folder) } catch {
+            fileSystem.log(error, at: folder)
+        }
     }
 
     private func forget(_ nodes: [Node]) {

@@ -1,5 +1,6 @@
 import Format
 import Posix
+import Vault
 
 /// Sorts extended attributes by their names. Names are bytes, and need not be UTF-8.
 enum NamedAttribute {
@@ -15,6 +16,7 @@ enum NamedAttribute {
     private static let protectionClassName = Array(ProtectionClass.attributeName.utf8)
     private static let accessName = Array(AccessControlList.accessAttribute.utf8)
     private static let defaultName = Array(AccessControlList.defaultAttribute.utf8)
+    private static let conflictName = Array(Vault.conflictAttribute.utf8)
     private static let reserved = Array("user.latchkey.".utf8)
     private static let prefixes = ["user.", "trusted.", "security."].map { Array($0.utf8) }
     static let trusted = prefixes[1]
@@ -25,6 +27,7 @@ enum NamedAttribute {
         case Self.accessName: self = .accessList
         case Self.defaultName: self = .defaultList
         case _ where Self.prefixes.contains(name): self = .nameless
+        case Self.conflictName: self = .stored
         case _ where name.starts(with: Self.reserved): self = .unknown
         default: self = Self.prefixes.contains { name.starts(with: $0) } ? .stored : .unknown
         }

@@ -76,6 +76,7 @@ extension VaultFileSystem {
         var listing = Listing(capacity: size)
         do throws(VaultError) {
             let node = try node(id)
+            if offset == 0 { try listAnew(node, handle) }
             let entries = try tree.withShared { () throws(VaultError) in
                 try self.entries(of: node, handle, offset)
             }
@@ -100,6 +101,7 @@ extension VaultFileSystem {
         var lookedUp: [NodeID] = []
         do throws(VaultError) {
             let node = try node(id)
+            if offset == 0 { try listAnew(node, handle) }
             try tree.withShared { () throws(VaultError) in
                 let entries = try entries(of: node, handle, offset)
                 let directory = try directory(of: node)
@@ -144,14 +146,41 @@ extension VaultFileSystem {
     /// The entries of an open directory, `.` and `..` first. Needs `tree` shared.
     private func entries(of node: Node, _ handle: HandleID, _ offset: Int64) throws(VaultError) -> [ListedEntry] {
         guard let listing = listings[handle] else { throw .system(.EBADF) }
-        return try listing.entries(rewinding: offset == 0) { () throws(VaultError) in
-            let parent = node.latestName?.parent ?? node
-            let dots = [
-                ListedEntry(dots: .current, inode: node.backing.inode),
-                ListedEntry(dots: .parent, inode: parent.backing.inode),
-            ]
-            return dots + (try vault.entries(of: try directory(of: node)))
+        return try listing.entries(rewinding: false) { () throws(VaultError) in
+            try read(node)
         }
+    }
+
+    /// Reads the entries of an open directory. If there are conflict copies, they get names before.
+    private func listAnew(_ node: Node, _ handle: HandleID) throws(VaultError) {
+        guard let listing = listings[handle] else { throw .system(.EBADF) }
+        func read() throws(VaultError) {
+            _ = try tree.withShared { () throws(VaultError) in
+                try listing.entries(rewinding: true) { () throws(VaultError) in try self.read(node) }
+            }
+        }
+        try read()
+        let hasCopies = try tree.withShared { () throws(VaultError) in try directory(of: node).hadConflictCopies }
+        if hasCopies, try adoptConflictCopies(in: node) { try read() }
+    }
+
+    /// Gives the conflict copies in a directory names. The kernel does not know those yet.
+    ///
+    /// - Returns: whether there was one.
+    func adoptConflictCopies(in node: Node) throws(VaultError) -> Bool {
+        try tree.withExclusive { () throws(VaultError) in
+            try !vault.adoptConflictCopies(in: try directory(of: node)).isEmpty
+        }
+    }
+
+    /// Needs `tree` shared.
+    private func read(_ node: Node) throws(VaultError) -> [ListedEntry] {
+        let parent = node.latestName?.parent ?? node
+        let dots = [
+            ListedEntry(dots: .current, inode: node.backing.inode),
+            ListedEntry(dots: .parent, inode: parent.backing.inode),
+        ]
+        return dots + (try vault.entries(of: try directory(of: node)))
     }
 }
 

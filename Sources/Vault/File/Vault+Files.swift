@@ -16,17 +16,26 @@ extension Vault {
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
+        try openFile(name, stored: try storedName(name, in: parent).name, in: parent, expecting: expected)
+    }
+
+    /// The same of a file that stands under another name in the backing folder.
+    ///
+    /// - Parameter isCompared: with what this machine remembers of the file.
+    func openFile(
+        _ name: Name, stored: Name, in parent: Directory,
+        expecting expected: (file: FileIdentifier, inode: UInt64)? = nil, isCompared: Bool = true
+    ) throws(VaultError) -> File {
         let headerWrites = self.flushes.headerWrites.load(ordering: .acquiring)
-        let stored = try storedName(name, in: parent)
         if let expected, let file = fileInMemory(inode: expected.inode, at: binding(of: name, in: parent)),
             file.identity.identifier == expected.file,
-            try backingStatus(of: .entry(stored.name, in: parent.descriptor)).inode == expected.inode
+            try backingStatus(of: .entry(stored, in: parent.descriptor)).inode == expected.inode
         {
-            try compare(file, foundAs: name, stored.name, in: parent)
+            try compare(file, foundAs: name, stored, in: parent)
             return file
         }
-        let writable = try openWritableBacking(stored.name, in: parent)
-        let descriptor = if let writable { writable } else { try openBacking(stored.name, in: parent) }
+        let writable = try openWritableBacking(stored, in: parent)
+        let descriptor = if let writable { writable } else { try openBacking(stored, in: parent) }
         let placed = try readHeader(of: descriptor)
         guard expected == nil || placed.file == expected?.file else { throw .system(.ESTALE) }
         let binding = binding(of: name, in: parent)
@@ -40,22 +49,20 @@ extension Vault {
             throw .system(.ESTALE)
         }
         if let known = files[FileIdentity(identifier: header.file, inode: status.inode)] {
-            try compare(known, foundAs: name, stored.name, in: parent)
+            if isCompared { try compare(known, foundAs: name, stored, in: parent) }
             return known
         }
         if expected != nil, self.flushes.headerWrites.load(ordering: .acquiring) == headerWrites {
             try checkSummary(of: descriptor, status, against: header, at: binding)
         }
         let overlay = overlay(of: header, inode: status.inode)
-        let stale = try staleness(
-            of: overlay?.header ?? header,
-            FoundPlace(
-                name: name, stored: stored.name, parent: parent, binding: binding, inode: status.inode,
-                descriptor: descriptor))
+        let place = FoundPlace(
+            name: name, stored: stored, parent: parent, binding: binding, inode: status.inode, descriptor: descriptor)
+        let stale = isCompared ? try staleness(of: overlay?.header ?? header, place) : nil
         let fresh = File(
             vault: self, descriptor: descriptor, isWritable: writable != nil, header: header.resolved(at: binding),
             isNew: false, status: status)
-        if let freshness {
+        if let freshness, isCompared {
             fresh.markKeys = [MarkKey(header.file, at: binding)]
             fresh.mayHaveLostNumbers = header.numbersBlocks && status.isWithin(left.windows.withLock { $0 })
             fresh.isBounded = header.numbersBlocks && freshness.marks.hasBounds(of: fresh.markKeys[0])

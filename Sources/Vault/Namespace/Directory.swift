@@ -10,6 +10,8 @@ public final class Directory: Sendable {
     public let identifier: DirectoryIdentifier
     /// The record and the name binding; both can change while the directory is open.
     let state: Mutex<State>
+    /// At the last listing there was a conflict copy.
+    let hasConflictCopies = Atomic(false)
 
     struct State {
         var record: DirectoryRecord
@@ -30,6 +32,9 @@ public final class Directory: Sendable {
         identifier = record.directory
         state = Mutex(State(record: record, binding: binding))
     }
+
+    /// Whether the last listing has met a conflict copy, which has no name yet.
+    public var hadConflictCopies: Bool { hasConflictCopies.load(ordering: .relaxed) }
 
     /// The ID, the class of what is created here, and whether that class was set explicitly.
     public var record: DirectoryRecord { state.withLock { $0.record } }

@@ -168,11 +168,15 @@ extension Vault {
     ) throws(VaultError) -> [ListedEntry] {
         let entries = try backingEntries(of: directory.descriptor)
         let tombstones = tombstones(in: directory.descriptor)
+        var hasConflictCopies = false
+        defer { directory.hasConflictCopies.store(hasConflictCopies, ordering: .relaxed) }
         return entries.compactMap { entry in
             guard isWanted(entry.inode), !isHidden(entry.name, in: directory) else { return nil }
-            return plainName(of: tombstones[entry.name] ?? entry.name, in: directory).map {
-                ListedEntry(name: $0, stored: entry.name, inode: entry.inode, kind: entry.kind)
+            guard let name = plainName(of: tombstones[entry.name] ?? entry.name, in: directory) else {
+                if !hasConflictCopies { hasConflictCopies = conflictCopy(entry.name, in: directory) != nil }
+                return nil
             }
+            return ListedEntry(name: name, stored: entry.name, inode: entry.inode, kind: entry.kind)
         }
     }
 

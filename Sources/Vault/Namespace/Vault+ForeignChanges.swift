@@ -9,6 +9,8 @@ public enum ForeignChange: Sendable {
     case entry(Name, FileStatus?)
     /// The folder with all its entries.
     case folder
+    /// A conflict copy has come, which is still to get a name.
+    case conflictCopy
 }
 
 extension Vault {
@@ -16,12 +18,20 @@ extension Vault {
     public func foreignChange(of stored: Name, in directory: Directory) -> ForeignChange {
         switch BackingName(stored.bytes) {
         case .entry:
-            guard let name = plainName(of: stored, in: directory) else { return .nothing }
+            guard let name = plainName(of: stored, in: directory) else { return ofUnreadName(stored, in: directory) }
             return .entry(name, try? store.status(of: stored, in: directory.descriptor))
         // The sidecar that has the name may be gone.
         case .longEntry, .sidecar: return .folder
         case .reserved: return stored == .directoryRecord || stored == .newDirectoryRecord ? .folder : .nothing
-        case .temporary, .foreign: return .nothing
+        case .foreign: return ofUnreadName(stored, in: directory)
+        case .temporary: return .nothing
         }
+    }
+
+    private func ofUnreadName(_ stored: Name, in directory: Directory) -> ForeignChange {
+        guard !isReadOnly, original(ofConflictCopy: stored, in: directory) != nil,
+            (try? store.status(of: stored, in: directory.descriptor)) != nil
+        else { return .nothing }
+        return .conflictCopy
     }
 }

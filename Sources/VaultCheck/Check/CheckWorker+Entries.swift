@@ -41,7 +41,8 @@ extension CheckWorker {
                 checkSidecar(spot, in: folder)
             case .foreign:
                 let isLost = entry.name.description.hasPrefix(BackingName.lostPrefix)
-                note(.foreign, isLost ? "what a crash has left of a folder" : "no name of this vault's", at: spot)
+                noteForeign(
+                    spot, isLost ? "what a crash has left of a folder" : "no name of this vault's", in: folder)
             case .entry, .longEntry:
                 guard let name = name(of: entry.name, in: folder) else { continue }
                 check.progress.countFile()
@@ -76,7 +77,7 @@ extension CheckWorker {
             return nil
         }
         guard let name = vault.plainName(ofCiphertext: ciphertext, in: folder.directory) else {
-            note(.foreign, "a name that does not decrypt in this folder", at: spot)
+            noteForeign(spot, "a name that does not decrypt in this folder", in: folder)
             return nil
         }
         // SIV is deterministic, so a name that opens has this ciphertext. But its form may still be wrong: short for
@@ -87,6 +88,15 @@ extension CheckWorker {
             return nil
         }
         return name
+    }
+
+    private func noteForeign(_ spot: Spot, _ reason: Printable, in folder: CheckedFolder) {
+        guard let stored = spot.stored, let name = vault.original(ofConflictCopy: stored, in: folder.directory) else {
+            return note(.foreign, reason, at: spot)
+        }
+        note(
+            .foreign, "a version of \(name) that a synchronisation program has put aside; a mount gives it a name",
+            at: spot)
     }
 
     private func checkReserved(_ spot: Spot) {
