@@ -133,9 +133,10 @@ class VolumeKeys:
     journal_blocks: bytes
     summaries: bytes
     marks: bytes
+    synchronised: bool = False
 
     @classmethod
-    def derive(cls, volume_key: bytes, volume: bytes) -> VolumeKeys:
+    def derive(cls, volume_key: bytes, volume: bytes, synchronised: bool = False) -> VolumeKeys:
         def subkey(label: str, count: int) -> bytes:
             return hkdf(volume_key, volume, f"latchkey {label}".encode(), count)
 
@@ -151,6 +152,7 @@ class VolumeKeys:
             journal_blocks=subkey("journal blocks", 32),
             summaries=subkey("summaries", 32),
             marks=subkey("marks", 64),
+            synchronised=synchronised,
         )
 
 
@@ -202,7 +204,22 @@ class DirectoryRecord:
 def open_directory_record(keys: VolumeKeys, binding: bytes, target: bytes) -> DirectoryRecord:
     if len(target) != 59:
         refuse(f"directory record of {len(target)} bytes")
-    record = siv_open(keys.directories, [keys.volume, binding], b64_decode(target), "directory record")
+    return parse_directory_record(
+        siv_open(keys.directories, [keys.volume, binding], b64_decode(target), "directory record"))
+
+
+def open_record_copy(keys: VolumeKeys, binding: bytes, name: bytes, raw: bytes) -> DirectoryRecord:
+    """The record in a machine's copy, which counts if the directory has no record of its own."""
+    if not raw.startswith(b"LKCOPY\r\n") or len(raw) < 10:
+        refuse("not a copy of a directory record")
+    machine, end = bytes.fromhex(name[len(b"lk.dir."):].decode()), 10 + int.from_bytes(raw[8:10], "little")
+    plain = siv_open(keys.directories, [keys.volume, binding, machine], raw[10:end], "copy of a directory record")
+    if len(plain) < 36 or (len(plain) - 8) % 28:
+        refuse("copy of a directory record: its length")
+    return parse_directory_record(plain[8:36])
+
+
+def parse_directory_record(record: bytes) -> DirectoryRecord:
     identifier, default_class, flags, generation, zero = struct.unpack("<16sBBQ2s", record)
     if default_class not in CLASS_NAMES:
         refuse("directory record: no such class")
@@ -280,7 +297,7 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     raw = raw[:HEADER_SIZE]
     (magic, version, size, _compatible, _read_only, incompatible, volume, file, protection, flags, algorithm, count,
      wrap_length, pending_class, pending_flags, generation, length, sparse, provisional, pending_algorithm, zero1,
-     pending_length, nanoseconds, bindings, change_seconds, change_nanoseconds, zero2, written_seconds,
+     pending_length, nanoseconds, bindings, change_seconds, change_nanoseconds, machine, written_seconds,
      written_nanoseconds, zero3, seconds, stamp) = HEADER_FIELDS.unpack(raw[:360])
     if magic != b"LKFILE\r\n":
         refuse("not a file of a vault")
@@ -320,7 +337,9 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     for count_of in (nanoseconds, change_nanoseconds, written_nanoseconds):
         if count_of >= 10**9:
             refuse(f"{count_of} nanoseconds")
-    if zero1 or zero2 or zero3 or any(bindings[16 * count:]) or any(wraps[wrap_length + pending_length:]):
+    if machine and not keys.synchronised:
+        refuse("header: a machine in a vault that is not synchronised")
+    if zero1 or zero3 or any(bindings[16 * count:]) or any(wraps[wrap_length + pending_length:]):
         refuse("header: a zero byte is otherwise")
     return FileHeader(file, current, pending, generation, length, provisional, sparse,
                       [bindings[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
@@ -825,7 +844,7 @@ def check_payload(keys: VolumeKeys, record: JournalRecord, file: bytes) -> None:
         if record.kind == DUPLICATE_RECORD and length < 16:
             refuse("record: no ID")
         if intent_of(record)[1]:
-            if parts_of(intent_of(record)[1])[-1] in RESERVED:
+            if is_reserved(parts_of(intent_of(record)[1])[-1]):
                 refuse("record: the path of something that the vault keeps for itself")
     elif record.kind == BLOCK_RECORD and (not OVERHEAD < length <= BLOCK + OVERHEAD or record.number >= 1 << 50):
         refuse("record: a block that can be none")
@@ -899,16 +918,26 @@ def status_below(vault: bytes, path: bytes) -> Optional[os.stat_result]:
     return status
 
 
+def journal_name(keys: VolumeKeys) -> bytes:
+    """In a synchronised vault, each machine has a journal of its own."""
+    if not keys.synchronised:
+        return b"lk.journal"
+    with open("/etc/machine-id", "rb") as file:
+        identity = file.read()
+    return b"lk.journal." + hashlib.sha256(b"latchkey machine" + keys.volume + identity).hexdigest()[:16].encode()
+
+
 def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
     replay = Replay()
+    path = os.path.join(vault, journal_name(keys))
     try:
-        raw = read_file(os.path.join(vault, b"lk.journal"), HEADER_SIZE - 1)
+        raw = read_file(path, HEADER_SIZE - 1)
     except FileNotFoundError:
         return replay
     replay.head = open_journal_head(keys, raw)
     if replay.head.opened == 0:
         return replay
-    descriptor = os.open(os.path.join(vault, b"lk.journal"), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         parts = [read_part(keys, descriptor, JOURNAL_AREA + part * replay.head.part_size, replay.head.part_size)
                  for part in range(replay.head.parts)]
@@ -1023,7 +1052,7 @@ def replay_file(replay: Replay, keys: VolumeKeys, path: bytes, records: list[Jou
 # The keybag --------------------------------------------------------------------------------------------------------
 
 SETTINGS, PUBLIC_KEY_B, DEVICE_SLOT, PREVIOUS_KEYS = 1, 2, 3, 4
-ROTATING, NUMBERED_DIRECTORIES, NUMBERED_BLOCKS = 1, 2, 4  # incompatible features
+ROTATING, NUMBERED_DIRECTORIES, NUMBERED_BLOCKS, SYNCHRONISED = 1, 2, 4, 16  # incompatible features
 PASSCODE_SLOT, RECOVERY_SLOT, KEY_FILE_SLOT, ESCROW_SLOT, OPEN_SLOT, GUARDED_SLOT = 16, 17, 18, 19, 20, 21
 SECURITY_KEY_SLOT = 22
 BUNDLE_WRAP = 200
@@ -1081,6 +1110,7 @@ class Keybag:
     records_are_files: bool
     public_b: bytes
     device_slot: bytes
+    synchronised: bool = False
     previous_keys: Optional[bytes] = None
     passcode_slots: list[PasscodeSlot] = field(default_factory=list)
     recovery_slots: list[KeySlot] = field(default_factory=list)
@@ -1174,7 +1204,7 @@ def parse_keybag(raw: bytes) -> Keybag:
         refuse("keybag: not whole")
     if generation > 1 << 62:
         refuse("keybag: its generation is out of range")
-    if incompatible & ~(ROTATING | NUMBERED_DIRECTORIES | NUMBERED_BLOCKS):
+    if incompatible & ~(ROTATING | NUMBERED_DIRECTORIES | NUMBERED_BLOCKS | SYNCHRONISED):
         raise TooNew(f"keybag: unknown incompatible features {incompatible:#x}")
 
     records = keybag_records(raw[52:-64])
@@ -1186,7 +1216,8 @@ def parse_keybag(raw: bytes) -> Keybag:
     created, name_max, record_kind, _erase_after, block = struct.unpack("<QHBBI", settings)
     if not 56 <= name_max <= 255 or record_kind not in (1, 2) or block != BLOCK:
         refuse("keybag: settings out of range")
-    keybag = Keybag(raw, volume, generation, created, name_max, record_kind == 2, public_b, device_slot)
+    keybag = Keybag(raw, volume, generation, created, name_max, record_kind == 2, public_b, device_slot,
+                    bool(incompatible & SYNCHRONISED))
     slots = records[3:]
     if incompatible & ROTATING:
         if not slots or slots[0][0] != PREVIOUS_KEYS or len(slots[0][1]) != 176:
@@ -1552,6 +1583,12 @@ def parse_key_file(text: str) -> bytes:
 RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.erased", b"lk.journal",
                     b"lk.targets", b"lk.nameless", b"lk.claims", SIDECARS)
 RESERVED = (*RESERVED_IN_ROOT, b"lk.dir", b"lk.dir.new")
+RECORD_COPY = re.compile(rb"lk\.dir\.([0-9a-f]{16})")
+MACHINE_JOURNAL = re.compile(rb"lk\.journal\.[0-9a-f]{16}")
+
+
+def is_reserved(name: bytes) -> bool:
+    return name in RESERVED or bool(RECORD_COPY.fullmatch(name) or MACHINE_JOURNAL.fullmatch(name))
 
 
 @dataclass
@@ -1594,7 +1631,7 @@ class Vault:
     def __init__(self, path: bytes, given: Credentials, key_volume: Optional[bytes] = None) -> None:
         self.path = path = path.rstrip(b"/") or b"/"
         self.keybag, volume_key, self.classes = self._open_keybag(given, key_volume)
-        self.keys = VolumeKeys.derive(volume_key, self.keybag.volume)
+        self.keys = VolumeKeys.derive(volume_key, self.keybag.volume, self.keybag.synchronised)
         self.replay = read_journal(self.keys, path)
         self.nonces: list[bytes] = []  # of the link targets and attributes that were read last
 
@@ -1634,6 +1671,13 @@ class Vault:
                 failure = refused
             except OSError:
                 continue
+        if self.keys.synchronised:
+            for name in sorted(filter(RECORD_COPY.fullmatch, os.listdir(backing))):
+                try:
+                    raw = read_file(os.path.join(backing, name), 32_768)
+                    return Directory(backing, binding, open_record_copy(self.keys, binding, name, raw))
+                except (Refused, OSError):
+                    continue
         raise failure
 
     def root(self) -> Directory:
@@ -1644,10 +1688,10 @@ class Vault:
         renamed = self.replay.renamed.get(directory.backing, {})
         present = {renamed.get(name, name): name for name in os.listdir(directory.backing)}
         for backing_name, stored_name in sorted(present.items()):
-            if backing_name in (b"lk.dir", b"lk.dir.new"):
+            if backing_name in (b"lk.dir", b"lk.dir.new") or RECORD_COPY.fullmatch(backing_name):
                 continue
             in_root = directory.binding == ROOT_BINDING
-            if in_root and backing_name in RESERVED_IN_ROOT:
+            if in_root and is_reserved(backing_name):
                 continue
             if backing_name.startswith(b"lk.tmp."):
                 listing.temporary.append(backing_name)
@@ -1677,7 +1721,8 @@ class Vault:
             return False
         try:
             if stat.S_ISDIR(entry.status.st_mode):
-                return not {b"lk.dir", b"lk.dir.new"} & set(os.listdir(entry.backing))
+                return not any(name in (b"lk.dir", b"lk.dir.new") or RECORD_COPY.fullmatch(name)
+                               for name in os.listdir(entry.backing))
             if stat.S_ISREG(entry.status.st_mode):
                 with self.backing_file(entry) as backing:
                     return is_void(backing.header())

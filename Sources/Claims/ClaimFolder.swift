@@ -142,6 +142,17 @@ struct ClaimFolder: Sendable {
             if epoch - old <= Self.keptUnreleased, mayBeUnreleased(old) { continue }
             try? store.unlink(Self.name(of: old), in: folder)
         }
+        removeConflictCopies()
+    }
+
+    /// A synchronisation program keeps two claims of one epoch that two machines have made, each in its own copy of the
+    /// vault. What it puts aside tells nothing that the other one does not.
+    private func removeConflictCopies() {
+        guard let fresh = try? Self.open(in: store), let entries = try? store.entries(of: fresh) else { return }
+        for entry in entries where entry.kind == .regular && entry.name.bytes.starts(with: Self.prefix.utf8) {
+            guard entry.name != Self.question, Self.epoch(of: entry.name) == nil else { continue }
+            try? store.unlink(entry.name, in: folder)
+        }
     }
 
     /// Whether the claim was not released, which also one may be that cannot be read now.

@@ -14,9 +14,9 @@ struct Claimant: Sendable {
     /// - Parameter folder: the vault's folder.
     init(of folder: Descriptor) throws(Errno) {
         daemon = Random.bytes(16)
-        boot = Self.contents("/proc/sys/kernel/random/boot_id") ?? Random.bytes(16)
-        // Without an identity, each boot counts as another machine. Source: machine-id(5).
-        machine = Self.contents("/etc/machine-id") ?? boot
+        boot = MachineIdentity.ofBoot ?? Random.bytes(16)
+        // Without an identity, each boot counts as another machine.
+        machine = MachineIdentity.permanent ?? boot
         process = ClaimRecord.Process(
             namespace: Self.namespace ?? 0, identifier: UInt64(getpid()), started: Self.state(of: "self")?.started ?? 0)
         self.folder = try KnownInode(folder)
@@ -48,11 +48,6 @@ struct Claimant: Sendable {
 
     static func digest(_ label: String, _ salt: [UInt8], _ identity: [UInt8]) -> [UInt8] {
         Array(sha256(Array("latchkey claim \(label)".utf8) + salt + identity).prefix(16))
-    }
-
-    private static func contents(_ path: Path) -> [UInt8]? {
-        let bytes = try? Descriptor.open(path: path, O_RDONLY).bytes(atMost: 4096)
-        return bytes.flatMap { $0.count < 32 ? nil : $0 }
     }
 
     /// Source: pid_namespaces(7).

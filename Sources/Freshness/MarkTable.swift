@@ -17,7 +17,7 @@ public struct MarkTable: Sendable {
         private var blocks: UInt32 = 0
         private var digest: UInt32 = 0
         private var time: UInt32 = 0
-        /// Bits 0 to 7: the class; bit 8: gone; bits 9 and 10: the kind; bit 31: the slot is in use.
+        /// Bits 0 to 7: the class; bit 8: gone; bits 9 to 11: the kind; bit 31: the slot is in use.
         private var bits: UInt32 = 0
 
         private static let used: UInt32 = 1 << 31
@@ -44,7 +44,7 @@ public struct MarkTable: Sendable {
         var isUsed: Bool { bits & Self.used != 0 }
         var key: MarkKey { MarkKey(UInt64(keyHigh) << 32 | UInt64(keyLow), second) }
         var isGone: Bool { isUsed && bits & Self.gone != 0 }
-        var kind: Mark.Kind { Mark.Kind(rawValue: UInt8(bits >> 9 & 3)) ?? .file }
+        var kind: Mark.Kind { Mark.Kind(rawValue: UInt8(bits >> 9 & 7)) ?? .file }
 
         var mark: Mark {
             Mark(

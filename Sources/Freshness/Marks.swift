@@ -137,6 +137,17 @@ public final class Marks: Sendable {
         state.withLock { $0.note(mark, of: key, isOwn: isOwn) }
     }
 
+    /// What was found is there on purpose: it counts from now on, although something newer was seen.
+    public func replace(by found: Mark, at key: MarkKey) {
+        state.withLock { state in
+            guard found.generation <= Self.highestGeneration else { return }
+            let known = state.table[key]
+            state.forgetBounds(of: key)
+            if state.waiting[key] == nil { state.waiting[key] = .some(known) }
+            state.table.set(found, for: key)
+        }
+    }
+
     /// The same for a name that is remembered already, and was not lost.
     public func raise(_ mark: Mark, of key: MarkKey) {
         state.withLock { state in

@@ -13,11 +13,12 @@ extension OpenKeybag {
     ///     with a recovery key that the user never saw.
     ///   - escrow: X25519 public keys.
     ///   - cost: at least `Argon2Cost.minimum`.
+    ///   - isSynchronised: a program copies the vault's folder between machines.
     /// - Throws: `alreadyAVault` if there is a keybag; then nothing has changed.
     public static func create(
         in store: any Store, deviceKey: consuming DeviceKey, first: borrowing Credential,
         recoveryKey: borrowing Secret, escrow: [[UInt8]] = [], cost: Argon2Cost, settings: KeybagSettings,
-        allowingWeak: Bool = false
+        isSynchronised: Bool = false, allowingWeak: Bool = false
     ) throws(Failure) -> OpenKeybag {
         let device = deviceKey
         try first.requireStrength(allowingWeak: allowingWeak || device.hardware != nil)
@@ -31,6 +32,7 @@ extension OpenKeybag {
             volume: device.volume, settings: settings,
             publicKey: try crypto(try X25519.publicKey(of: bundle.privateKeyB())),
             deviceSlot: try crypto(try DeviceSlotKeys.wrap(bundle, device)), slots: [])
+        if isSynchronised { file.features.incompatible |= KeybagFile.synchronisedFeature }
         file.slots.append(try bundle.slot(SlotHead(new: 1), first, cost: cost, device, .empty))
         file.slots.append(try bundle.slot(SlotHead(new: 2), recoveryKey, cost: cost, device, .empty))
         for publicKey in escrow {

@@ -44,28 +44,34 @@ public final class Vault: Sendable {
     ///   - tookOver: another process, perhaps on another machine, may still have the journal open.
     ///   - journalSize: with parts that are not smaller than those of `JournalSize.smallest`.
     ///   - freshness: what this machine remembers of the files.
+    ///   - machine: this machine, if the vault is synchronised.
+    ///   - sharesStore: other machines work in the same folder, and not in copies of it.
     public convenience init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false,
-        journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil
+        journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil, machine: MachineTag? = nil,
+        sharesStore: Bool = false
     ) {
         precondition(journalSize.part >= JournalSize.smallest.part)
         self.init(
             store: store, keys: keys, ring: ring, traits: traits, minimumClass: minimumClass, isReadOnly: isReadOnly,
-            tookOver: tookOver, isPrivileged: Process.isPrivileged, journalSize: journalSize, freshness: freshness)
+            tookOver: tookOver, isPrivileged: Process.isPrivileged, journalSize: journalSize, freshness: freshness,
+            machine: machine, sharesStore: sharesStore)
     }
 
     init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, isPrivileged: Bool,
-        journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil
+        journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil, machine: MachineTag? = nil,
+        sharesStore: Bool = false
     ) {
         self.store = store
         self.keys = keys
         self.ring = ring
         options = VaultOptions(
             traits: traits, isReadOnly: isReadOnly, minimumClass: minimumClass, isPrivileged: isPrivileged,
-            tookOver: tookOver, journalSize: journalSize)
+            tookOver: tookOver, journalSize: journalSize, machine: machine,
+            replaysOthers: sharesStore)
         self.freshness = freshness
     }
 

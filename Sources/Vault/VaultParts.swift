@@ -15,6 +15,10 @@ package struct VaultOptions: Sendable {
     /// Whether another process held the vault before and may still have its journal open.
     let tookOver: Bool
     package let journalSize: JournalSize
+    /// This machine, if several change the vault in turns.
+    package let machine: MachineTag?
+    /// Whether other machines work in the same folder, and not in copies of it.
+    let replaysOthers: Bool
 }
 
 /// What keeps names and permissions from changing while a request relies on them.

@@ -34,6 +34,8 @@ public struct VaultCreation: Sendable {
         public var deviceKeyKind = DeviceKeyKind.software
         /// Whether a store that loses data is accepted.
         public var acceptsStoreRisk = false
+        /// Whether a program copies the vault's folder between machines.
+        public var isSynchronised = false
 
         public init(defaultClass: ProtectionClass, cost: Argon2Cost) {
             self.defaultClass = defaultClass
@@ -75,7 +77,10 @@ public struct VaultCreation: Sendable {
             throw .file(.ENOTEMPTY, doing: "make a vault in", path: folder.given)
         }
         do throws(Failure) {
-            traits = try Self.probe(held, folder, acceptsRisk: plan.acceptsStoreRisk)
+            var traits = try Self.probe(held, folder, acceptsRisk: plan.acceptsStoreRisk)
+            // Some programs leave symbolic links out, and none keeps both of two.
+            if plan.isSynchronised { traits.recordKind = .file }
+            self.traits = traits
             try Self.checkIsFree(deviceKeyPath, folder)
         } catch {
             Self.takeAwayFiles(of: folder, held)
@@ -194,7 +199,7 @@ public struct VaultCreation: Sendable {
         let store = try held.current().store
         let keybag = try OpenKeybag.create(
             in: store, deviceKey: deviceKey, first: first, recoveryKey: recoveryKey, escrow: plan.escrow,
-            cost: plan.cost, settings: settings, allowingWeak: plan.allowsWeak)
+            cost: plan.cost, settings: settings, isSynchronised: plan.isSynchronised, allowingWeak: plan.allowsWeak)
         do {
             try Vault.makeRoot(in: store, keys: keybag.keys, traits: traits, defaultClass: plan.defaultClass)
         } catch .unseen(let reason) {

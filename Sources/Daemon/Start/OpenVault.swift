@@ -121,7 +121,8 @@ struct OpenVault: Sendable {
         let vault = Vault(
             store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,
-            tookOver: hold.tookOver, freshness: freshness)
+            tookOver: hold.tookOver, freshness: freshness, machine: keybag.machine,
+            sharesStore: bounded != nil)
         if let rootClass = configuration.rootClass { try setRootClass(rootClass, of: vault, policy) }
         let bare = try configuration.guardsMountPoint ? Self.barePoint(configuration.mountPoint) : nil
         // If the folder cannot be prepared, the mount fails and says why.

@@ -1,6 +1,8 @@
 extension FileHeader {
     /// Decodes the first 512 bytes of `bytes`, without the MAC.
-    public init(decoding bytes: RawSpan) throws(FormatError) {
+    ///
+    /// - Parameter isSynchronised: of a vault in which a header names the machine that has written it.
+    public init(decoding bytes: RawSpan, isSynchronised: Bool = false) throws(FormatError) {
         guard bytes.byteCount >= Self.byteCount else { throw .tooShort }
         guard bytes.array(0..<8) == Self.magic else { throw .wrongMagic }
         let version = bytes.integer(at: 8, as: UInt16.self)
@@ -55,9 +57,10 @@ extension FileHeader {
         modified = try Self.time(bytes, at: Self.modifiedOffset, Self.nanosecondsOffset)
         changed = try Self.time(bytes, at: Self.changedOffset, Self.changedOffset + 8)
         written = try Self.time(bytes, at: Self.writtenOffset, Self.writtenOffset + 8)
+        machine = bytes.integer(at: Self.machineOffset, as: UInt32.self)
         stamp = Int64(bitPattern: bytes.integer(at: Self.stampOffset, as: UInt64.self))
         guard bytes.isZero(97..<98), bytes.isZero(Self.bindingsOffset + 16 * bindingCount..<Self.changedOffset),
-            bytes.isZero(324..<328), bytes.isZero(340..<344),
+            machine == 0 || isSynchronised, bytes.isZero(340..<344),
             bytes.isZero(wrapsEnd..<Self.signedByteCount)
         else { throw .badField("reserved") }
     }
@@ -92,6 +95,7 @@ extension FileHeader {
         bytes.store(modified, at: Self.modifiedOffset, Self.nanosecondsOffset)
         bytes.store(changed, at: Self.changedOffset, Self.changedOffset + 8)
         bytes.store(written, at: Self.writtenOffset, Self.writtenOffset + 8)
+        bytes.store(machine, at: Self.machineOffset)
         bytes.store(UInt64(bitPattern: stamp), at: Self.stampOffset)
         for (index, binding) in bindings.enumerated() {
             binding.store(into: &bytes, at: Self.bindingsOffset + 16 * index)

@@ -22,6 +22,7 @@ public struct FileHeader: Hashable, Sendable {
     static let nanosecondsOffset = 100
     static let bindingsOffset = 104
     static let changedOffset = 312
+    static let machineOffset = 324
     static let writtenOffset = 328
     static let modifiedOffset = 344
     static let stampOffset = 352
@@ -72,6 +73,8 @@ public struct FileHeader: Hashable, Sendable {
     public var changed = FileTime.zero
     /// The moment before this header was written to the backing file.
     public var written = FileTime.zero
+    /// The machine that has written this header, in a synchronised vault; otherwise 0.
+    public var machine: UInt32 = 0
 
     public init(volume: VolumeIdentifier, file: FileIdentifier, protection: FileProtection, binding: NameBinding) {
         self.volume = volume

@@ -22,6 +22,9 @@ public struct Mark: Hashable, Sendable {
         case directory = 1
         /// Something that is sealed with a nonce of its own: it can be gone, but not have a newer version.
         case value = 2
+        /// The newest version of a file that one machine has written, in a synchronised vault. (A record of blocks has
+        /// 3 in its place.)
+        case version = 6
     }
 
     public init(

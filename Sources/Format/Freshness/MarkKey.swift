@@ -23,6 +23,14 @@ public struct MarkKey: Hashable, Sendable {
         self.init(FileIdentifier(directory.bytes), at: binding)
     }
 
+    /// The key of what one machine has written under a name.
+    ///
+    /// - Parameter machine: its number, not 0.
+    public func version(by machine: UInt32) -> MarkKey {
+        // Odd constants from the fractional part of the golden ratio: each machine has keys of its own.
+        MarkKey(first ^ UInt64(machine) &* 0x9E37_79B9_7F4A_7C15, second ^ machine &* 0x9E37_79B1)
+    }
+
     /// The journal's: no file has the ID of zeros.
     public static let journal = MarkKey(0, 0)
 

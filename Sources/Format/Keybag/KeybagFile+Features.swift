@@ -6,10 +6,13 @@ extension KeybagFile {
     /// The incompatible feature of a vault in which files may have numbered blocks: a program without it would take
     /// such a file for damaged.
     public static let numberedBlocksFeature: UInt32 = 4
+    /// The incompatible feature of a vault whose folder a program copies between machines: each machine has a journal
+    /// of its own, and copies of the records of directories. A program without it would miss what the journals have.
+    public static let synchronisedFeature: UInt32 = 16
     /// The features of a new vault.
     public static let featuresOfNew = numberedDirectoriesFeature | numberedBlocksFeature
 
-    static let knownFeatures = rotatingFeature | featuresOfNew
+    static let knownFeatures = rotatingFeature | featuresOfNew | synchronisedFeature
 
     /// Whether a directory record gets a higher generation with each change. Not in a vault that an earlier version has
     /// made, until its keys are rotated.
@@ -17,6 +20,9 @@ extension KeybagFile {
 
     /// Whether a new file has numbered blocks.
     public var numbersBlocks: Bool { features.incompatible & Self.numberedBlocksFeature != 0 }
+
+    /// Whether several machines change the vault in turns, each in its own copy of the folder.
+    public var isSynchronised: Bool { features.incompatible & Self.synchronisedFeature != 0 }
 
     public var canWrite: Bool {
         features.incompatible & ~Self.knownFeatures == 0 && features.readOnlyCompatible == 0

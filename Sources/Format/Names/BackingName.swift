@@ -64,7 +64,9 @@ public enum BackingName: Hashable, Sendable {
             }
             return
         }
-        if Self.reservedNames.contains(name) {
+        if Self.reservedNames.contains(name) || Self.machine(ofRecordCopy: name) != nil
+            || Self.machine(ofJournal: name) != nil
+        {
             self = .reserved
         } else if name.starts(with: Self.temporaryPrefixBytes) {
             self = .temporary

@@ -26,6 +26,35 @@ public struct ConflictCopy: Hashable, Sendable {
         machine = Self.machine(in: text, after: date?.end)
     }
 
+    /// A version that no program has put aside, by the time of its last change.
+    ///
+    /// - Parameter seconds: since 1970.
+    public init(changed seconds: Int64) {
+        day = Self.day(of: seconds)
+        time = nil
+        machine = nil
+    }
+
+    /// By the algorithm civil_from_days of Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"; nil outside
+    /// of the years 1970 to 2999.
+    private static func day(of seconds: Int64) -> String? {
+        guard 0..<32_503_680_000 ~= seconds else { return nil }
+        let days = seconds / 86_400 + 719_468
+        let era = days / 146_097
+        let dayOfEra = days - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        func digits(_ number: Int64, _ count: Int) -> String {
+            let text = String(number)
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        return "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))"
+    }
+
     /// The names that a program may have made `name` from, with the words that it has added, the likeliest first.
     ///
     /// - Parameter name: a foreign name; of others there are none.

@@ -146,7 +146,7 @@ final class ForeignChanges: Sendable {
             case .folder: whole.insert(folder.id)
             case .conflictCopy:
                 whole.insert(folder.id)
-                adopt(in: folder)
+                takeIn(folder)
             case .entry(let name, let status):
                 names.append(Location(parent: folder, name: name))
                 if let node = status.flatMap({ fileSystem.nodes[BackingInode($0)] }) { changed[node.id] = node }
@@ -176,8 +176,8 @@ final class ForeignChanges: Sendable {
         } catch { return .folder }
     }
 
-    private func adopt(in folder: Node) {
-        do throws(VaultError) { _ = try fileSystem.adoptConflictCopies(in: folder) } catch {
+    private func takeIn(_ folder: Node) {
+        do throws(VaultError) { _ = try fileSystem.takeIn(folder) } catch {
             fileSystem.log(error, at: folder)
         }
     }

@@ -124,12 +124,16 @@ extension VaultFileSystem {
             node.state.withLock { $0.hasFreshMetadata = true }
             if node.isFile {
                 try tree.withShared { () throws(VaultError) in
+                    keep(node)
                     try withFile(of: node) { (file) throws(VaultError) in
                         try change(file, node, changes, hasHandle: handle != nil, for: request)
                     }
                 }
             } else {
-                try tree.withShared { () throws(VaultError) in try change(node, changes) }
+                try tree.withShared { () throws(VaultError) in
+                    keep(node)
+                    try change(node, changes)
+                }
             }
             let (status, protectionClass, _) = try status(of: node)
             reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
@@ -156,6 +160,7 @@ extension VaultFileSystem {
             try file.setOwner(user: changes.owner, group: changes.group)
         }
         if let mode = changes.mode { try file.setMode(mode & 0o7777) }
+        if changes.areOfOwner || changes.mode != nil { vault.renewVersion(of: file) }
         if changes.accessed != .keep || changes.modified != .keep {
             try file.setTimes(accessed: changes.accessed, modified: changes.modified)
         }

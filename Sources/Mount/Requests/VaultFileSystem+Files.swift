@@ -22,7 +22,10 @@ extension VaultFileSystem {
         let node: Node
         do throws(VaultError) {
             node = try self.node(id)
-            let file = try tree.withShared { () throws(VaultError) in try useFile(of: node) }
+            let file = try tree.withShared { () throws(VaultError) in
+                if flags & O_ACCMODE != O_RDONLY { keep(node) }
+                return try useFile(of: node)
+            }
             do throws(VaultError) {
                 let protectionClass = try passGate(of: file, for: .open)
                 defer { gates.leave(protectionClass) }
@@ -111,6 +114,7 @@ extension VaultFileSystem {
         _ location: Location, in directory: Directory, _ ownership: Ownership,
         opening: (flags: Int32, share: HandleShare)?
     ) throws(VaultError) -> (Fuse.Entry, Node, Opened?) {
+        keep(location)
         let protectionClass = try vault.classOfNewFile(location.name, in: directory)
         return try createAdmitted(protectionClass, opening: opening, at: location) { () throws(VaultError) in
             try vault.createFile(location.name, in: directory, ownership, protectionClass)

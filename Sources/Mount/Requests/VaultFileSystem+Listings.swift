@@ -160,18 +160,34 @@ extension VaultFileSystem {
             }
         }
         try read()
-        let hasCopies = try tree.withShared { () throws(VaultError) in try directory(of: node).hadConflictCopies }
-        if hasCopies, try adoptConflictCopies(in: node) { try read() }
+        let mayHaveMore = try tree.withShared { () throws(VaultError) in
+            let directory = try directory(of: node)
+            return directory.hadConflictCopies || vault.mayTakeIn(directory)
+        }
+        if mayHaveMore, try takeIn(node) { try read() }
     }
 
-    /// Gives the conflict copies in a directory names. The kernel does not know those yet.
+    /// Takes in what other machines have left in a directory. The kernel does not know the names yet.
     ///
-    /// - Returns: whether there was one.
-    func adoptConflictCopies(in node: Node) throws(VaultError) -> Bool {
-        try tree.withExclusive { () throws(VaultError) in
-            try !vault.adoptConflictCopies(in: try directory(of: node)).isEmpty
+    /// - Returns: whether there was something.
+    func takeIn(_ node: Node) throws(VaultError) -> Bool {
+        guard !keepsStill.load(ordering: .acquiring) else { return false }
+        var hasFound = false
+        // A program that waits for the lock has its turn in between.
+        for _ in 0..<Self.mostTurns {
+            let mayHaveMore = try tree.withExclusive { () throws(VaultError) in
+                guard try vault.takeIn(try directory(of: node)) else { return false }
+                // What has come in must stay, as what a program makes.
+                keep(node)
+                return true
+            }
+            guard mayHaveMore else { break }
+            hasFound = true
         }
+        return hasFound
     }
+
+    private static let mostTurns = 1000
 
     /// Needs `tree` shared.
     private func read(_ node: Node) throws(VaultError) -> [ListedEntry] {

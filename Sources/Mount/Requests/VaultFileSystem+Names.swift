@@ -7,12 +7,26 @@ import Vault
 
 extension VaultFileSystem {
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
+        // What another machine has left is looked for once, before a name counts as missing.
+        if let node = nodes[parent], isMissing(name, in: node) { _ = try? takeIn(node) }
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
             let moment = watched.moment
             let found = try vault.lookupInBrief(name, in: directory)
             return instantiate(found, at: Location(parent: parent, name: name), readAfter: moment).0
         }
+    }
+
+    private func isMissing(_ name: Name, in node: Node) -> Bool {
+        guard vault.isSynchronised, node.isDirectory else { return false }
+        do throws(VaultError) {
+            return try tree.withShared { () throws(VaultError) in
+                let directory = try directory(of: node)
+                guard vault.mayTakeIn(directory) else { return false }
+                _ = try vault.kind(of: name, in: directory)
+                return false
+            }
+        } catch { return error == .system(.ENOENT) }
     }
 
     /// Runs `body` with `tree` shared and answers with its entry. If the kernel does not take the reply, undoes the
@@ -70,6 +84,7 @@ extension VaultFileSystem {
     ) {
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
+            keep(Location(parent: parent, name: name))
             try vault.makeDirectory(name, in: directory, request.ownership(mode))
             return instantiate(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
         }
@@ -80,6 +95,7 @@ extension VaultFileSystem {
     ) {
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
+            keep(Location(parent: parent, name: name))
             try vault.makeSymbolicLink(to: target, name, in: directory, user: request.user, group: request.group)
             return instantiate(try vault.lookup(name, in: directory), at: Location(parent: parent, name: name)).0
         }
@@ -98,6 +114,7 @@ extension VaultFileSystem {
                 releaseFile(of: node)
                 return entry
             }
+            keep(location)
             try vault.makeNode(name, in: directory, mode: mode, device: device, request.ownership(mode))
             return instantiate(try vault.lookup(name, in: directory), at: location).0
         }
@@ -189,6 +206,7 @@ extension VaultFileSystem {
         answerEntry(reply, in: newParent, newName) { (newParent) throws(VaultError) in
             let node = try node(id)
             let newDirectory = try directory(of: newParent)
+            keep(Location(parent: newParent, name: newName))
             func link(_ file: File?) throws(VaultError) {
                 try withLocation(of: node) { (name, directory) throws(VaultError) in
                     try vault.link(name, in: directory, file: file, to: newName, in: newDirectory)

@@ -76,7 +76,7 @@ extension VaultFileSystem {
     /// Counts a user of a node's file, to be balanced by `releaseFile`. Needs `tree` shared.
     func useFile(of node: Node) throws(VaultError) -> File {
         guard case .file(let identifier) = node.identity else { throw .system(.EISDIR) }
-        return try nodes.update(node) { (state) throws(VaultError) in
+        let file = try nodes.update(node) { (state) throws(VaultError) in
             if state.file == nil {
                 let file: File
                 do throws(VaultError) { file = try open(state.names, (identifier, node.backing.inode)) } catch {
@@ -96,6 +96,8 @@ extension VaultFileSystem {
             state.file!.users += 1
             return state.file!.file
         }
+        if vault.takeChangeAtOpen(of: file) { keep(node) }
+        return file
     }
 
     /// Opens a file by one of its names. Some of them may have been removed or replaced in the backing folder itself.

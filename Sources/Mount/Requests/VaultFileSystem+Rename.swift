@@ -18,6 +18,8 @@ extension VaultFileSystem {
             let renameKind = RenameKind(
                 noReplace: flags & RENAME_NOREPLACE != 0, leavesWhiteout: flags & RENAME_WHITEOUT != 0)
             func perform(_ ends: Ends) throws(VaultError) {
+                keep(new)
+                if exchanges { keep(old) }
                 if exchanges { try exchange(old, new) } else { try move(old, to: new, ends, renameKind) }
             }
             let isShared = try tree.withShared { () throws(VaultError) in

@@ -13,6 +13,7 @@ extension VaultFileSystem {
         let value = value.array(0..<value.byteCount)
         answer(reply, id) { (node) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
+                keep(node)
                 let attribute = NamedAttribute(name)
                 if case .protectionClass = attribute {
                     guard let wanted = ProtectionClass(attributeValue: String(decoding: value, as: UTF8.self)) else {
@@ -94,6 +95,7 @@ extension VaultFileSystem {
     func removexattr(_ request: Request, _ id: NodeID, _ name: [UInt8], reply: consuming Reply<Done>) {
         answer(reply, id) { (node) throws(VaultError) in
             try tree.withShared { () throws(VaultError) in
+                keep(node)
                 let attribute = NamedAttribute(name)
                 if case .protectionClass = attribute { return try clearMark(of: node, by: request) }
                 node.state.withLock { $0.hasFreshMetadata = true }

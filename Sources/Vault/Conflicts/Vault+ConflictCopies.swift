@@ -13,6 +13,13 @@ struct FoundConflictCopy {
     let words: ConflictCopy
 }
 
+/// A file under a name in a backing folder, which need not be that of its entry.
+struct FoundVersion {
+    let stored: Name
+    let name: Name
+    let directory: Directory
+}
+
 extension Vault {
     /// The extended attribute of a version that was put aside: the name of the entry that it is a version of.
     public static let conflictAttribute = "user.latchkey.conflict"
@@ -23,7 +30,7 @@ extension Vault {
             .compactMap { conflictCopy($0, in: directory) }
     }
 
-    /// Nil unless a part of the name is that of an entry of this directory: nobody without the keys makes such a name.
+    /// Nil unless a part of the name is that of an entry of this directory, which only the keys can make.
     func conflictCopy(_ stored: Name, in directory: Directory) -> FoundConflictCopy? {
         guard mayBeConflictCopy(stored), plainName(of: stored, in: directory) == nil else { return nil }
         for (stem, words) in ConflictCopy.stems(of: stored.bytes) {
@@ -46,19 +53,14 @@ extension Vault {
         }
     }
 
-    /// Gives each conflict copy in a directory a name of its own, such as `report (conflict of 2026-11-24).odt`, under
-    /// which it is an entry like any other. One that has not arrived whole stays as it is.
-    ///
-    /// The caller sees to it that no other request changes names in the directory meanwhile. It takes some of them at a
-    /// time: the next listing finds the others.
+    /// Gives some of the conflict copies in a directory names of their own, such as
+    /// `report (conflict of 2026-11-24).odt`, under which they are entries like any others. One that has not arrived
+    /// whole stays as it is.
     ///
     /// - Returns: the new names.
-    public func adoptConflictCopies(in directory: Directory) throws(VaultError) -> [Name] {
-        guard !isReadOnly else { return [] }
-        try directory.refuseStale()
+    func adoptConflictCopies(among entries: [DirectoryEntry], in directory: Directory) -> [Name] {
         var adopted: [Name] = []
-        let copies = conflictCopies(among: try backingEntries(of: directory.descriptor), in: directory)
-        for copy in copies {
+        for copy in conflictCopies(among: entries, in: directory) {
             guard adopted.count < Self.mostAtATime else { break }
             // A damaged one, or a full disk, must not keep a program from listing the others.
             if let name = try? adopt(copy, in: directory) { adopted.append(name) }
@@ -69,12 +71,16 @@ extension Vault {
     /// Nil if the copy holds nothing that the entry does not.
     private func adopt(_ copy: FoundConflictCopy, in directory: Directory) throws(VaultError) -> Name? {
         let status = try backingStatus(of: .entry(copy.stored, in: directory.descriptor))
-        if status.kind == .regular, try isSameVersion(copy, in: directory) {
+        let entry = FoundVersion(
+            stored: try storedName(copy.trueName, in: directory).name, name: copy.trueName, directory: directory)
+        let own = FoundVersion(stored: copy.stored, name: copy.trueName, directory: directory)
+        if status.kind == .regular, try areSameVersion(entry, own) {
             try backing { () throws(Errno) in try store.unlink(copy.stored, in: directory.descriptor) }
             return nil
         }
         let shown = try freeName(for: copy, in: directory)
         let stored = try storedName(shown, in: directory)
+        try keep(directory, changing: shown)
         try prepareSidecar(of: stored, in: directory)
         let (old, new) = (binding(of: copy.trueName, in: directory), binding(of: shown, in: directory))
         switch status.kind {
@@ -91,9 +97,7 @@ extension Vault {
             }
             file.noteName(in: directory.descriptor)
             noteName(of: file, at: new)
-            // A label only: the version is there without it.
-            try? setAttribute(
-                Array(Self.conflictAttribute.utf8), to: copy.trueName.bytes, flags: 0, of: AttributeOwner.file(file))
+            label(file, asVersionOf: copy.trueName)
         case .directory:
             let folder = try openFolder(copy.stored, in: directory.descriptor)
             let record = try readRecord(.directoryRecord, at: old, in: folder)
@@ -114,8 +118,13 @@ extension Vault {
     private static let mostAtATime = 256
 
     private func freeName(for copy: FoundConflictCopy, in directory: Directory) throws(VaultError) -> Name {
+        try freeName(for: copy.trueName, copy.words, in: directory)
+    }
+
+    /// A name that no entry has, for a version that cannot have its true name.
+    func freeName(for trueName: Name, _ words: ConflictCopy, in directory: Directory) throws(VaultError) -> Name {
         for number in 1...Self.mostNames {
-            let bytes = copy.words.shownName(of: copy.trueName.bytes, number: number, longest: Vault.nameMax)
+            let bytes = words.shownName(of: trueName.bytes, number: number, longest: Vault.nameMax)
             guard let name = Name(bytes: bytes) else { continue }
             do throws(VaultError) {
                 _ = try backingStatus(of: .entry(try storedName(name, in: directory).name, in: directory.descriptor))
@@ -127,18 +136,19 @@ extension Vault {
         throw .system(.EEXIST)
     }
 
-    /// Whether the copy has the same contents as the entry: two machines have adopted the same copy, or only metadata
-    /// were changed on both.
-    private func isSameVersion(_ copy: FoundConflictCopy, in directory: Directory) throws(VaultError) -> Bool {
-        let entry = try storedName(copy.trueName, in: directory).name
-        let binding = binding(of: copy.trueName, in: directory)
+    /// Whether two files have the same contents: two machines have adopted the same copy, or only metadata were changed
+    /// on both.
+    func areSameVersion(_ one: FoundVersion, _ other: FoundVersion) throws(VaultError) -> Bool {
         do throws(VaultError) {
-            let files = [try openBacking(entry, in: directory), try openBacking(copy.stored, in: directory)]
-            let headers = try files.map { (file) throws(VaultError) in try readHeader(of: file, foundAt: binding) }
+            let found = try [one, other].map { (version) throws(VaultError) in
+                let file = try openBacking(version.stored, in: version.directory)
+                return (file, try readHeader(of: file, foundAt: binding(of: version.name, in: version.directory)))
+            }
+            let headers = found.map(\.1)
             guard headers[0].file == headers[1].file, headers[0].protection == headers[1].protection,
                 headers[0].provisionalLength == headers[1].provisionalLength
             else { return false }
-            return try haveSameBlocks(files[0], files[1])
+            return try haveSameBlocks(found[0].0, found[1].0)
         } catch {
             guard error.isDamage || error == .system(.ENOENT) else { throw error }
             return false

@@ -33,6 +33,7 @@ extension File {
             header.changed = FileTime(times.changed)
         }
         header.provisionalLength = state.length
+        header.machine = vault.machineNumber
         if let current = state.names.currentProtection {
             header.pending = header.protection
             header.protection = current
@@ -52,6 +53,7 @@ extension File {
             try unsafe vault.store.write(bytes.span.bytes, to: file, at: 0)
         } catch { throw .system(error) }
         vault.flushes.headerWrites.add(1, ordering: .releasing)
+        state.header.machine = vault.machineNumber
         state.didPlaceHeader()
         if linkCount != 0 { notePlacedHeader(linkCount: linkCount) }
     }

@@ -6,6 +6,8 @@ struct FileMarks: ~Copyable, Sendable {
     let mayHaveCapabilities = Atomic(true)
     /// A header with the new length is written before a growth is acknowledged: see `File.keepLengths`.
     let keepsLengths = Atomic(false)
+    /// Opening it has written its header.
+    let hasChangedAtOpen = Atomic(false)
     /// It is older than what this machine has seen, and refused.
     let isRefused = Atomic(false)
     /// The second in which an access was last noted, 0 if none was.

@@ -16,7 +16,9 @@ extension Vault {
     public func openFile(
         _ name: Name, in parent: Directory, expecting expected: (file: FileIdentifier, inode: UInt64)? = nil
     ) throws(VaultError) -> File {
-        try openFile(name, stored: try storedName(name, in: parent).name, in: parent, expecting: expected)
+        try openFile(
+            name, stored: try storedName(name, in: parent).name, in: parent, expecting: expected,
+            isCompared: !parent.isLent)
     }
 
     /// The same of a file that stands under another name in the backing folder.
@@ -78,6 +80,7 @@ extension Vault {
         if !isReadOnly, stale == nil, file.lock.withShared({ file.state.names.isInterrupted }) {
             if status.linkCount == 1 { try shareSidecar(of: file) }
             try file.stay(at: status.linkCount == 1 ? binding : nil)
+            file.marks.hasChangedAtOpen.store(true, ordering: .releasing)
         }
         return file
     }

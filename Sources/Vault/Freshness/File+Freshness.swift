@@ -17,7 +17,10 @@ extension File {
         header.provisionalLength = state.length
         let mark = Mark(header, time: Marks.now)
         placedMark = mark
-        for key in markKeys { freshness.marks.note(mark, of: key, isOwn: true) }
+        for key in markKeys {
+            freshness.marks.note(mark, of: key, isOwn: true)
+            vault.noteVersion(mark, by: header.machine, at: key, isOwn: true)
+        }
         rememberRewritten()
         guard header.bindings.count > 1, linkCount == UInt64(header.bindings.count), !markKeys.isEmpty else { return }
         for binding in header.bindings {
@@ -53,6 +56,7 @@ extension File {
             markKeys.append(key)
         }
         freshness.marks.note(placedMark, of: key, isOwn: true)
+        vault.noteVersion(placedMark, by: state.header.machine, at: key, isOwn: true)
         if isNew, isBounded, markKeys[0] != key { freshness.marks.copyBounds(from: markKeys[0], to: key) }
         isBounded = isBounded || freshness.marks.hasBounds(of: key)
         rememberRewritten()
@@ -105,6 +109,10 @@ extension File {
             guard let placedMark else { return nil }
             guard let known = freshness.marks[key], !known.verdict(on: placedMark).isFresh else {
                 if freshness.remembers { noteNameLocked(key) }
+                return nil
+            }
+            if vault.isUnseenVersion(placedMark, by: state.header.machine, at: key) {
+                vault.takeVersion(placedMark, by: state.header.machine, at: key)
                 return nil
             }
             // It may have lost the name, which is noted at once, or have it again, with a newer header.

@@ -98,7 +98,9 @@ extension Vault {
     func staleness(of directory: Directory, _ place: DirectoryPlace?) throws(VaultError) -> StaleObject? {
         guard let freshness else { return nil }
         var (record, binding) = directory.state.withLock { ($0.record, $0.binding) }
-        guard traits.numbersDirectories || record.generation > 0 else { return nil }
+        // Two machines may have renamed a directory apart from each other, and a record does not tell which of them has
+        // written it.
+        guard traits.numbersDirectories || record.generation > 0, !isSynchronised else { return nil }
         let key = MarkKey(record.directory, at: binding)
         let notes = freshness.remembers && !isReadOnly && record.generation > 0
         guard var known = freshness.marks.meet(Mark(record, time: Marks.now), at: key, isNoted: notes) else {

@@ -31,7 +31,8 @@ extension Vault {
     func staleness(
         ofValue nonce: [UInt8], _ kind: StaleObject.Kind, _ place: @autoclosure () -> StaleObject.Place?
     ) -> StaleObject? {
-        guard let freshness else { return nil }
+        // In a synchronised vault another machine's version of a file may have the value that this one has replaced.
+        guard let freshness, !isSynchronised else { return nil }
         let key = markKey(ofValue: nonce)
         guard let known = freshness.marks[key], known.isGone, known.kind == .value else { return nil }
         // Without a place it is told of all the same.

@@ -23,6 +23,11 @@ extension Vault {
         var found = Mark(header, time: Marks.now)
         var written = header.written.seconds
         guard var known = freshness.marks.meet(found, at: key, isNoted: freshness.remembers && !isReadOnly) else {
+            noteVersion(found, by: header.machine, at: key, isOwn: false)
+            return nil
+        }
+        if isUnseenVersion(found, by: header.machine, at: key) {
+            takeVersion(found, by: header.machine, at: key)
             return nil
         }
         // Another thread may have written the header, or moved the file, after this one has read the header. What is
@@ -173,7 +178,8 @@ extension Vault {
         let key = MarkKey(file.identifier, at: binding(of: name, in: parent))
         // Under the lock: the header that was written last is remembered before the lock is given back.
         return file.lock.withShared { () -> StaleObject? in
-            guard let found = file.placedMark, let known = freshness?.marks[key], !known.verdict(on: found).isFresh
+            guard let found = file.placedMark, let known = freshness?.marks[key], !known.verdict(on: found).isFresh,
+                !isUnseenVersion(found, by: file.state.header.machine, at: key)
             else { return nil }
             return StaleObject(
                 kind: .file, verdict: known.verdict(on: found), remembered: known,

@@ -25,11 +25,14 @@ package struct RecoveryJournal {
     }
 
     /// Nil if the vault has no journal.
-    package init?(of vault: Vault) throws(VaultError) {
+    ///
+    /// - Parameter name: of another machine's; nil for this one's.
+    package init?(of vault: Vault, named name: Name? = nil) throws(VaultError) {
         self.vault = vault
         do throws(Errno) {
             file = try vault.store.open(
-                .journal, in: vault.store.root, vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
+                name ?? vault.journalName, in: vault.store.root,
+                vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
         } catch {
             switch error {
             case .ENOENT: return nil

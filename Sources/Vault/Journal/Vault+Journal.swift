@@ -9,6 +9,12 @@ extension Name {
 }
 
 extension Vault {
+    /// In a synchronised vault each machine has a journal of its own: a program that copies the vault would put one in
+    /// the other one's place.
+    package var journalName: Name {
+        options.machine.map { Name(ascii: BackingName.machineJournalPrefix + "\($0)") } ?? .journal
+    }
+
     /// The journal of this session; `EROFS` in a read-only vault.
     func openJournal() throws(Errno) -> Journal {
         guard let journal = journal.withLock({ $0 }) else { throw .EROFS }
@@ -22,6 +28,7 @@ extension Vault {
         guard !isOpen else { return }
         let now = UInt64(max(0, Timespec.now.seconds))
         var head = JournalHead(volume: keys.volume, partSize: options.journalSize.part)
+        try replayOthers()
         let file: Descriptor
         if let old = try RecoveryJournal(of: self) {
             head.features = old.head.features
@@ -85,9 +92,9 @@ extension Vault {
             try writeWholeFile(
                 JournalHead.signed(head, keys)
                     + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount),
-                at: .journal, in: store.root, replacing: .journal)
+                at: journalName, in: store.root, replacing: journalName)
             try store.synchronize(store.root, dataOnly: false)
-            return try store.open(.journal, in: store.root, OpenFlags.readWrite, mode: 0)
+            return try store.open(journalName, in: store.root, OpenFlags.readWrite, mode: 0)
         }
     }
 

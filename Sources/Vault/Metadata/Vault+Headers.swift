@@ -22,7 +22,9 @@ extension Vault {
     package func header(from raw: RawSpan) throws(VaultError) -> FileHeader {
         guard raw.byteCount >= FileHeader.byteCount else { throw .damaged("shorter than a header") }
         let header: FileHeader
-        do { header = try FileHeader(decoding: raw) } catch { throw .damaged("the header: \(error)") }
+        do { header = try FileHeader(decoding: raw, isSynchronised: isSynchronised) } catch {
+            throw .damaged("the header: \(error)")
+        }
         guard header.volume == keys.volume else { throw .damaged("a file of another vault") }
         let signed = raw.extracting(0..<FileHeader.signedByteCount)
         let tag = raw.extracting(FileHeader.signedByteCount..<FileHeader.byteCount)

@@ -12,6 +12,14 @@ public final class Directory: Sendable {
     let state: Mutex<State>
     /// At the last listing there was a conflict copy.
     let hasConflictCopies = Atomic(false)
+    /// What other machines have left was looked for.
+    let isExamined = Atomic(false)
+    /// This machine's copy of the record is of this session.
+    let isKept = Atomic(false)
+    /// Held while that is written. Lock order: docs/ARCHITECTURE.md.
+    let keeping = Mutex<Void>(())
+    /// Its record is another machine's copy of it.
+    let isLent: Bool
 
     struct State {
         var record: DirectoryRecord
@@ -27,7 +35,10 @@ public final class Directory: Sendable {
         var isBetween = false
     }
 
-    package init(descriptor: Descriptor, record: DirectoryRecord, binding: NameBinding) {
+    package init(
+        descriptor: Descriptor, record: DirectoryRecord, binding: NameBinding, isLent: Bool = false
+    ) {
+        self.isLent = isLent
         self.descriptor = descriptor
         identifier = record.directory
         state = Mutex(State(record: record, binding: binding))

@@ -51,6 +51,7 @@ extension Vault {
                 directory: identifier, defaultClass: classOfNew(in: parent), isExplicit: false)
             let binding = binding(of: name, in: parent)
             try writeRecord(record, at: binding, as: .directoryRecord, in: folder)
+            try writeFirstCopy(of: record, at: binding, in: folder)
             try give(AttributeSubject(descriptor: folder, identifier: identifier.bytes), inherited, made: nil)
             try prepareSidecar(of: stored, in: parent)
             try renameFresh(temporary, to: stored.name, in: parent)

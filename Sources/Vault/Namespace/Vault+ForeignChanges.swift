@@ -22,10 +22,21 @@ extension Vault {
             return .entry(name, try? store.status(of: stored, in: directory.descriptor))
         // The sidecar that has the name may be gone.
         case .longEntry, .sidecar: return .folder
-        case .reserved: return stored == .directoryRecord || stored == .newDirectoryRecord ? .folder : .nothing
+        case .reserved:
+            if BackingName.machine(ofRecordCopy: stored.bytes) != nil { return ofRecordCopy(stored, in: directory) }
+            return stored == .directoryRecord || stored == .newDirectoryRecord ? .folder : .nothing
         case .foreign: return ofUnreadName(stored, in: directory)
         case .temporary: return .nothing
         }
+    }
+
+    private func ofRecordCopy(_ stored: Name, in directory: Directory) -> ForeignChange {
+        guard !isReadOnly, let machine = BackingName.machine(ofRecordCopy: stored.bytes),
+            let copy = recordCopy(
+                of: machine, at: directory.state.withLock { $0.binding }, in: directory.descriptor),
+            copy.record.directory != directory.identifier
+        else { return .nothing }
+        return .conflictCopy
     }
 
     private func ofUnreadName(_ stored: Name, in directory: Directory) -> ForeignChange {

@@ -64,6 +64,9 @@ extension Vault {
         String(decoding: Base64URL.encode(unsafe sha256(ciphertext.span.bytes)), as: UTF8.self)
     }
 
+    /// The backing name of a long name with this ciphertext.
+    func longEntry(of ciphertext: [UInt8]) -> Name { Name(ascii: BackingName.longPrefix + hashText(of: ciphertext)) }
+
     /// Where an entry of that name belongs. docs/FORMAT.md, "Name bindings".
     package func binding(of name: Name, in directory: Directory) -> NameBinding {
         directory.identifier.withBytes { identifier in

@@ -17,11 +17,19 @@ extension Vault {
 
     package func readRoot() throws(VaultError) -> Directory {
         attributeFolder.find(in: store)
-        let record = try readRecord(.directoryRecord, at: .zero, in: store.root)
+        let record = try readRootRecord()
         let root = Directory(descriptor: store.root, record: record, binding: .zero)
         try compareRoot(root)
         try tidy(root)
         return root
+    }
+
+    /// A program that copies the vault may not have brought the record yet.
+    private func readRootRecord() throws(VaultError) -> DirectoryRecord {
+        do throws(VaultError) { return try readRecord(.directoryRecord, at: .zero, in: store.root) } catch {
+            guard case .damaged = error, let record = try lentRecord(at: .zero, in: store.root) else { throw error }
+            return record
+        }
     }
 
     /// The class in the root's record, which new entries of the root get. Reads nothing else, and begins no session.

@@ -71,9 +71,12 @@ extension Vault {
             guard let inner = try? openFolder(name, in: folder), let entries = try? backingEntries(of: inner) else {
                 return nil
             }
-            guard !entries.contains(where: { $0.name == .directoryRecord || $0.name == .newDirectoryRecord }) else {
-                return nil
-            }
+            guard
+                !entries.contains(where: { entry in
+                    entry.name == .directoryRecord || entry.name == .newDirectoryRecord
+                        || BackingName.machine(ofRecordCopy: entry.name.bytes) != nil
+                })
+            else { return nil }
             // Each level keeps a descriptor open.
             guard depth < 32 else { return .recordless }
             let isEmpty = entries.allSatisfy { entry in

@@ -13,16 +13,7 @@ extension Vault {
         let binding = binding(of: name, in: parent)
         let (directory, isMoving) = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
             () throws(VaultError) in
-            let folder = try openFolder(stored.name, in: parent.descriptor)
-            do throws(VaultError) {
-                let record = try readRecord(.directoryRecord, at: binding, in: folder)
-                return (Directory(descriptor: folder, record: record, binding: binding), false)
-            } catch {
-                guard case .damaged = error else { throw error }
-                // A rename that a crash interrupted leaves the pending record beside the old one.
-                guard let record = try? readRecord(.newDirectoryRecord, at: binding, in: folder) else { throw error }
-                return (Directory(descriptor: folder, record: record, binding: binding), true)
-            }
+            try openDirectory(try openFolder(stored.name, in: parent.descriptor), at: binding)
         }
         if isMoving && !isReadOnly {
             // The rename may be of this session, and not flushed yet. If the flush fails, both records stay.
@@ -32,9 +23,28 @@ extension Vault {
                 directory.state.withLock { $0.isBetween = true }
             }
         }
-        try compare(directory, foundAs: name, stored.name, in: parent)
+        if !directory.isLent { try compare(directory, foundAs: name, stored.name, in: parent) }
         try tidy(directory)
         return directory
+    }
+
+    /// - Returns: also whether its record is still that of a rename which is not complete.
+    private func openDirectory(
+        _ folder: Descriptor, at binding: NameBinding
+    ) throws(VaultError) -> (Directory, isMoving: Bool) {
+        do throws(VaultError) {
+            let record = try readRecord(.directoryRecord, at: binding, in: folder)
+            return (Directory(descriptor: folder, record: record, binding: binding), false)
+        } catch {
+            guard case .damaged = error else { throw error }
+            // A rename that a crash interrupted leaves the pending record beside the old one.
+            if let record = try? readRecord(.newDirectoryRecord, at: binding, in: folder) {
+                return (Directory(descriptor: folder, record: record, binding: binding), true)
+            }
+            guard let record = try lentRecord(at: binding, in: folder) else { throw error }
+            let isRestored = (try? readRecord(.directoryRecord, at: binding, in: folder)) == record
+            return (Directory(descriptor: folder, record: record, binding: binding, isLent: !isRestored), false)
+        }
     }
 
     package func openFolder(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
@@ -74,7 +84,14 @@ extension Vault {
         case .symbolicLink:
             return try backing { () throws(Errno) in try store.readSymbolicLink(name, in: folder) }
         case .file:
-            return try readAll(name, in: folder, upTo: DirectoryRecord.sealedTextCount)
+            do throws(VaultError) { return try readAll(name, in: folder, upTo: DirectoryRecord.sealedTextCount) } catch
+            {
+                // A vault that became a synchronised one has links until its directories change.
+                guard isSynchronised, case .damaged = error,
+                    let target = try? store.readSymbolicLink(name, in: folder)
+                else { throw error }
+                return target
+            }
         }
     }
 
@@ -129,6 +146,7 @@ extension Vault {
         try writeRecord(record, at: binding, as: .directoryRecord, in: directory.descriptor)
         try prove(record, at: binding, in: directory.descriptor)
         directory.state.withLock { $0.record = record }
+        if directory.isKept.load(ordering: .acquiring) { renewCopies(of: directory, from: binding) }
         noteRecord(of: directory)
     }
 
@@ -172,6 +190,7 @@ extension Vault {
             }
             return (state.record, state.binding)
         }
+        renewCopies(of: directory, from: oldBinding)
         noteMove(of: directory, oldRecord, from: oldBinding)
     }
 

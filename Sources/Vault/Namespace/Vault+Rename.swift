@@ -96,6 +96,7 @@ extension Vault {
     private func renameDirectory(
         _ directory: Directory, _ old: RenameEnd, to new: RenameEnd, _ kind: RenameKind
     ) throws(VaultError) {
+        takeInAll(directory)
         // Each path that changes needs a record in the journal: after a checkpoint it knows fewer files.
         try checkpoint()
         let binding = binding(of: new.name, in: new.parent)

@@ -104,6 +104,8 @@ extension CheckWorker {
         switch spot.stored?.description {
         case BackingName.directoryRecord:
             break
+        case let name? where BackingName.machine(ofRecordCopy: Array(name.utf8)) != nil:
+            break
         case BackingName.newDirectoryRecord:
             orphan(.record, "the pending record of a rename that was interrupted", at: spot)
         case BackingName.oldKeybag where isRoot && check.needsPreviousKeybag:

@@ -181,7 +181,9 @@ struct Erase: ParsableCommand {
     /// The volume ID that the journal of a vault has; nil before its first mount. No key has verified it.
     private static func volume(ofJournalIn store: any Store) -> VolumeIdentifier? {
         let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
-        guard let file = try? store.open(.journal, in: store.root, flags) else { return nil }
+        let names = (try? store.entries(of: store.root).map(\.name)) ?? []
+        let name = names.first { BackingName.machine(ofJournal: $0.bytes) != nil } ?? .journal
+        guard let file = try? store.open(name, in: store.root, flags) else { return nil }
         var start = [UInt8](repeating: 0, count: JournalHead.byteCount)
         var elements = start.mutableSpan
         var span = unsafe elements.mutableBytes

@@ -14,7 +14,7 @@ struct Info: ParsableCommand {
             (contents, names, keys), created (seconds since 1970), defaultClass (of the root folder; only if it is \
             known), slots (as latchkey slot list, and for a passcode argon2id: memoryKiB, passes, lanes), eraseAfter \
             (wrong passcodes in a row; only if they erase the vault), guesses (left, limit; only with eraseAfter, if \
-            they are known), deviceKey (file, isThere, kind), isRotating, journal (bytes, isClean, isVerified; what is \
+            they are known), deviceKey (file, isThere, kind), isRotating, isSynchronised, journal (bytes, isClean, isVerified; what is \
             not known is left out), claim (which machine uses the vault, or did last: state, which is held, released, \
             taking, or left by a daemon that has ended; host, if known; isThisMachine; renewed, in seconds since 1970), \
             isVerified, reason (why not), isPreviousKeybag, isOlderKeybag. Fields may be added.

@@ -87,7 +87,7 @@ struct Ciphertext: Encodable {
     private static func fields(of bytes: [UInt8]) -> [Field] {
         let header: FileHeader
         do {
-            header = try unsafe FileHeader(decoding: bytes.span.bytes)
+            header = try unsafe FileHeader(decoding: bytes.span.bytes, isSynchronised: true)
         } catch {
             return [Field(name: "header", value: "not one of a Latchkey file: \(error)")]
         }

@@ -44,7 +44,8 @@ struct CheckedVault {
             numbersBlocks: keybag.file.numbersBlocks)
         vault = Vault(
             store: folder.store, keys: keybag.keys, ring: keybag.ring, traits: traits,
-            isReadOnly: !isRepaired, freshness: comparing ? try Self.seen(of: keybag, deviceKeyPath) : nil)
+            isReadOnly: !isRepaired, freshness: comparing ? try Self.seen(of: keybag, deviceKeyPath) : nil,
+            machine: keybag.machine)
         switch credential {
         case .none: break
         case .some(let credential) where credential.kind == .noPasscode && !keybag.hasNoPasscode: break

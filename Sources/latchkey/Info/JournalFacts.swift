@@ -15,9 +15,12 @@ struct JournalFacts: Encodable {
     let isVerified: Bool?
 
     /// Nil if the vault has none, as before its first mount.
-    init?(in store: DirectoryStore, isMounted: Bool, _ keys: VolumeKeys?) {
+    ///
+    /// - Parameter machine: this machine, if the vault is synchronised.
+    init?(in store: DirectoryStore, isMounted: Bool, _ keys: VolumeKeys?, of machine: MachineTag?) {
         let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
-        guard let file = try? store.open(.journal, in: store.root, flags), let status = try? store.status(of: file),
+        let name = machine.map { Name(ascii: BackingName.machineJournalPrefix + "\($0)") } ?? .journal
+        guard let file = try? store.open(name, in: store.root, flags), let status = try? store.status(of: file),
             status.kind == .regular
         else { return nil }
         bytes = UInt64(max(0, status.size))

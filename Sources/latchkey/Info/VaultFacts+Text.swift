@@ -13,6 +13,7 @@ extension VaultFacts {
         table.add("created", "\(Clock.date(Double(created)))")
         table.add("class", defaultClass.map { "\($0), of new files in the root folder" } ?? "not known")
         table.add("opened by", slotLines)
+        if isSynchronised { table.add("synchronised", "several machines may change it in turns, each in its own copy") }
         if isRotating { table.add("new keys", "some files still have the keys from before a rotation") }
         table.add("erased", ["\(erasure)"])
         table.add("device key", [deviceKeyText, "\(deviceKey.path)"])

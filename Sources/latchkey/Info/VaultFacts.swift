@@ -83,6 +83,8 @@ struct VaultFacts: Encodable {
     let deviceKey: DeviceKeyFacts
     /// Whether some files still have the keys from before a rotation.
     let isRotating: Bool
+    /// Whether several machines may change it in turns, each in its own copy of the folder.
+    let isSynchronised: Bool
     private(set) var journal: JournalFacts?
     private(set) var claim: ClaimReport?
     /// Whether the device key confirms the keybag: all that is not about the device key and the journal.
@@ -102,7 +104,7 @@ struct VaultFacts: Encodable {
         case vaultBase64
         case mountPointText = "mountPoint"
         case mountPointBase64, volume, formatVersion, ciphers, created, defaultClass, slots, eraseAfter, guesses
-        case deviceKey, isRotating, journal, claim, isVerified, reason, isPreviousKeybag, isOlderKeybag
+        case deviceKey, isRotating, isSynchronised, journal, claim, isVerified, reason, isPreviousKeybag, isOlderKeybag
     }
 
     /// - Parameter path: of the device key; nil for the one that the daemon uses, else for the default path.
@@ -154,7 +156,9 @@ struct VaultFacts: Encodable {
                 (self.failure, reason) = (failure, failure.message.text)
             }
         }
-        journal = JournalFacts(in: store, isMounted: status != nil, keys)
+        isSynchronised = file.isSynchronised
+        journal = JournalFacts(
+            in: store, isMounted: status != nil, keys, of: file.isSynchronised ? .own(in: file.volume) : nil)
         claim = ClaimReport(in: store, keys)
     }
 

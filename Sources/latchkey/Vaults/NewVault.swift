@@ -22,6 +22,8 @@ struct NewVault {
     private let escrow: [[UInt8]]
     private let eraseAfter: UInt8
     private let defaultClass: ProtectionClass
+    /// The program that copies the folder to other machines, if there is a mark of one.
+    private let synchroniser: Synchroniser?
 
     /// Checks everything that can be wrong before the user is asked; makes nothing yet.
     ///
@@ -36,6 +38,7 @@ struct NewVault {
         let policy = try options.strength.policy.inForce()
         folder = try withKeybag(of: path) { () throws(Failure) in try FreshFolder(path) }
         try inWords(try NewSecretFile.check(options.recoveryKeyFile))
+        synchroniser = Synchroniser.copying(folder.path.path)
         escrow = try options.recoveryPublicKey.map { (path) throws(CommandError) in
             try EscrowKeyFile.publicKey(in: path)
         }
@@ -54,6 +57,7 @@ struct NewVault {
             let cost = try options.cost.cost(for: .milliseconds(500))
             var plan = VaultCreation.Plan(defaultClass: defaultClass, cost: cost)
             plan.escrow = escrow
+            plan.isSynchronised = options.synchronised.map { $0 == .yes } ?? (synchroniser != nil)
             plan.allowsWeak = options.strength.weak
             plan.eraseAfter = eraseAfter
             plan.deviceKeyPath = options.deviceKey?.path
@@ -128,6 +132,10 @@ struct NewVault {
         }
         if !made.hasAttributes {
             Standard.output("The folder takes no extended attributes: Latchkey keeps them in files of its own.")
+        }
+        if options.synchronised == nil, let synchroniser {
+            Standard.output(
+                "\(synchroniser.rawValue) copies the folder between machines: they may change the vault in turns.")
         }
         Standard.output("New files are of class \(ProtectionClassName(defaultClass).text).")
     }

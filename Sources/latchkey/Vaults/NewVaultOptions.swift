@@ -1,6 +1,12 @@
 import ArgumentParser
 import Posix
 
+/// A choice whose default depends on the surroundings.
+enum YesOrNo: String, ExpressibleByArgument, CaseIterable {
+    case yes
+    case no
+}
+
 /// How a new vault is made.
 struct NewVaultOptions: ParsableArguments {
     @OptionGroup var strength: StrengthOptions
@@ -40,6 +46,13 @@ struct NewVaultOptions: ParsableArguments {
             "The class of new files, where no folder says otherwise. (default: the policy's, else C)",
             valueName: "class"))
     var defaultClass: ClassArgument?
+
+    @Option(
+        help: """
+            Whether a program copies the vault's folder between machines, such as Syncthing or Nextcloud: then two of \
+            them may change it in turns. (default: yes if the folder has the mark of such a program)
+            """)
+    var synchronised: YesOrNo?
 
     @OptionGroup var cost: CostOptions
     @OptionGroup var storeRisk: StoreRiskOptions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -46,6 +47,13 @@ def forget_faked_clocks() -> None:
             file.unlink(missing_ok=True)
 
 
+def be(identity: Optional[Path]) -> None:
+    """Programs that start in this mount namespace from now on find this identity of the machine; None: its own."""
+    subprocess.run(["umount", "/etc/machine-id"], capture_output=True, check=False)
+    if identity:
+        run("mount", "--bind", identity, "/etc/machine-id")
+
+
 class Machine:
     """`clock` is how far the clock of the next daemon is wrong, as libfaketime wants it; None if it is right."""
 
@@ -55,6 +63,9 @@ class Machine:
         self.vault, self.key, self.passfile = self.data / "vault", self.state / "device.key", self.folder / "passcode"
         for path in (self.data, self.point, self.state):
             path.mkdir(parents=True)
+        # Machines know each other by it: docs/CLAIMS.md.
+        self.identity = self.folder / "machine-id"
+        self.identity.write_text(hashlib.md5(name.encode()).hexdigest() + "\n")
         self.in_memory = in_memory
         if in_memory:
             run("mount", "-t", "ramfs", "-o", "mode=700", "ramfs", self.data)
@@ -68,6 +79,7 @@ class Machine:
         self.log_read = 0
 
     def latch(self, *words: str | Path, clock: Optional[str] = None, statuses: tuple[int, ...] = (0,)) -> str:
+        be(self.identity)
         command: list[str | Path] = [self.latchkey, *words]
         environment = self.environment
         if clock:

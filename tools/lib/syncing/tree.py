@@ -200,6 +200,18 @@ def backing_differences(one: Path, other: Path, has_attributes: bool) -> tuple[l
     return found, unseen
 
 
+def content_differences(one: Path, other: Path) -> list[str]:
+    """Where two vault folders do not have the same files with the same contents."""
+    found: list[str] = []
+    first, second = ({path for path in walk(root, found) if not path.rpartition("/")[2].startswith(".syncthing.")}
+                     for root in (one, other))
+    found += [f"{path}: is on one machine only" for path in sorted(first ^ second)]
+    for path in sorted(first & second):
+        if stat.S_ISREG(os.lstat(one / path).st_mode) and (one / path).read_bytes() != (other / path).read_bytes():
+            found.append(f"{path}: differs")
+    return found
+
+
 def header_difference(one: Path, other: Path) -> str:
     """How two backing files of the same size differ, by docs/FORMAT.md, "Files"."""
     first, second = one.read_bytes(), other.read_bytes()

@@ -1,0 +1,45 @@
+import Format
+import Freshness
+
+// Two machines that change a file apart from each other write headers whose generations say nothing of each other. So
+// a synchronised vault also remembers the newest version that each machine has written: docs/FRESHNESS.md.
+
+extension Vault {
+    /// Whether a version is one that another machine has written, and that this one has never seen: it may have been
+    /// written at the same time as what is remembered, and a synchronisation program has chosen it.
+    ///
+    /// - Parameters:
+    ///   - found: the header's mark.
+    ///   - machine: the one that has written the header.
+    func isUnseenVersion(_ found: Mark, by machine: UInt32, at key: MarkKey) -> Bool {
+        guard isSynchronised, machine != 0, let freshness else { return false }
+        guard let seen = freshness.marks[key.version(by: machine)] else { return machine != machineNumber }
+        return found.generation > seen.generation
+    }
+
+    /// Remembers a version that was found, or written, at a name.
+    func noteVersion(_ mark: Mark, by machine: UInt32, at key: MarkKey, isOwn: Bool) {
+        guard isSynchronised, machine != 0, let freshness, freshness.remembers, !isReadOnly else { return }
+        var version = mark
+        version.kind = .version
+        version.isGone = false
+        freshness.marks.note(version, of: key.version(by: machine), isOwn: isOwn)
+    }
+
+    /// The file's mode or owner has changed, which its header does not show. If another machine has removed it, it comes
+    /// back by this change, and must be a version that machine has not seen.
+    public func renewVersion(of file: File) {
+        guard isSynchronised, !isReadOnly else { return }
+        // Without it, the other machine tells of an older file.
+        try? file.surpass(file.header.generation)
+    }
+
+    /// A version that another machine has written apart from this one is what counts at a name from now on.
+    func takeVersion(_ found: Mark, by machine: UInt32, at key: MarkKey) {
+        guard let freshness else { return }
+        noteVersion(found, by: machine, at: key, isOwn: false)
+        guard freshness.remembers, !isReadOnly else { return }
+        freshness.marks.replace(by: found, at: key)
+        freshness.accepted(key)
+    }
+}

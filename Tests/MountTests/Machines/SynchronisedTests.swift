@@ -1,0 +1,159 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+extension MountTests {
+    /// Two machines that change one vault in copies of its folder, and a program that copies what one has changed to
+    /// the other one: here cp(1), which does what each test is about. `tools/sync-rounds --apart` lets Syncthing do it.
+    @Suite struct Synchronised {
+        /// A machine: a copy of the vault in a folder of its own, and an identity.
+        private final class Machine {
+            let vault: Vault
+            let identity: String
+            private let folder: TemporaryFolder
+
+            init(_ number: Int, copying other: Vault? = nil) throws {
+                folder = try TemporaryFolder()
+                identity = try folder.write(String(repeating: "\(number)", count: 32) + "\n", to: "machine-id")
+                if let other {
+                    let path = folder.path("vault")
+                    try run("cp", ["-a", other.path, path])
+                    vault = Vault(copy: path, of: other)
+                } else {
+                    vault = try Vault(["--synchronised", "yes"])
+                }
+            }
+
+            /// Mounts as this machine: programs that begin in this namespace find its identity.
+            func work(_ body: (MountedVault) throws -> Void) throws {
+                try run("mount", ["--bind", identity, "/etc/machine-id"])
+                defer { _ = try? attempt("umount", ["/etc/machine-id"]) }
+                try withMount(vault, body)
+            }
+
+            func work(_ script: String) throws { try work { try shell(script, in: $0.path) } }
+
+            /// What is in the mount: the paths of all files, with their contents.
+            func files() throws -> [String] {
+                var text = ""
+                try work { mount in
+                    text = try shell("find . -type f -printf '%P ' -exec cat {} ';'", in: mount.path).text
+                }
+                return text.split(separator: "\n").map(String.init).sorted()
+            }
+
+            func fsckIsClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
+                try run("mount", ["--bind", identity, "/etc/machine-id"])
+                defer { _ = try? attempt("umount", ["/etc/machine-id"]) }
+                let found = try vault.latchkey(["fsck", vault.path, "--passcode-file", vault.passcodeFile])
+                #expect(found.status == 0, "\(found)", sourceLocation: sourceLocation)
+            }
+        }
+
+        private static let canBind: Bool = {
+            guard geteuid() == 0, let folder = try? TemporaryFolder(), let file = try? folder.write("x", to: "id"),
+                (try? run("mount", ["--bind", file, "/etc/machine-id"])) != nil
+            else { return false }
+            return (try? run("umount", ["/etc/machine-id"])) != nil
+        }()
+        private static let why: Comment = "needs root, to give machines an identity"
+
+        /// Brings what only `source` has changed since `base`, file by file, as such programs do: what one has removed
+        /// goes unless the other one has changed it, and of what both have changed the second one is put aside.
+        private func meet(_ one: Machine, _ two: Machine, base: String) throws {
+            let script = """
+                tree() { (cd "$1" && find . -name lk.claims -prune -o -type f -printf '%P\\n' | sort); }
+                changed() { ! cmp -s "$1/$3" "$2/$3"; }
+                sort -u <(tree "$1") <(tree "$2") <(tree "$3") > "$4"
+                while IFS= read -r file; do
+                    mkdir -p "$(dirname "$1/$file")" "$(dirname "$2/$file")"
+                    if changed "$3" "$1" "$file" && changed "$3" "$2" "$file"; then
+                        if [ -e "$1/$file" ] && [ -e "$2/$file" ] && ! cmp -s "$1/$file" "$2/$file"; then
+                            aside=$file.sync-conflict-20261124-101112-ABCDEFG
+                            cp -a "$2/$file" "$2/$aside"; cp -a "$2/$file" "$1/$aside"; cp -a "$1/$file" "$2/$file"
+                        elif [ -e "$1/$file" ]; then cp -a "$1/$file" "$2/$file"
+                        elif [ -e "$2/$file" ]; then cp -a "$2/$file" "$1/$file"
+                        fi
+                    elif changed "$3" "$1" "$file"; then
+                        if [ -e "$1/$file" ]; then cp -a "$1/$file" "$2/$file"; else rm "$2/$file"; fi
+                    elif changed "$3" "$2" "$file"; then
+                        if [ -e "$2/$file" ]; then cp -a "$2/$file" "$1/$file"; else rm "$1/$file"; fi
+                    fi
+                done < "$4"
+                for folder in "$1" "$2"; do find "$folder" -mindepth 1 -type d -empty -delete; done
+                """
+            try run("bash", ["-euc", script, "bash", one.vault.path, two.vault.path, base, base + ".list"])
+        }
+
+        private func pair(_ script: String) throws -> (Machine, Machine, String) {
+            let one = try Machine(1)
+            try one.work(script)
+            let two = try Machine(2, copying: one.vault)
+            let base = one.vault.folder.path("base")
+            try run("cp", ["-a", one.vault.path, base])
+            return (one, two, base)
+        }
+
+        /// The same folder, made on both: all files of both are in it.
+        @Test(.enabled(if: canBind, why)) func theSameFolder() throws {
+            let (one, two, base) = try pair("echo before > old")
+            try one.work("mkdir -p d/inner; echo 1 > d/first; echo 1 > d/both; echo 1 > d/inner/first")
+            try two.work("mkdir -p d/inner; echo 2 > d/second; echo 22 > d/both; echo 2 > d/inner/second")
+            try meet(one, two, base: base)
+            let day = try shell("date -u +%F").text.dropLast()
+            let expected = [
+                "d/both 1", "d/both (conflict of DAY) 22", "d/first 1", "d/inner/first 1", "d/inner/second 2",
+                "d/second 2", "old before",
+            ].map { $0.replacingOccurrences(of: "DAY", with: day) }.sorted()
+            #expect(try one.files() == expected)
+            #expect(try two.files() == expected)
+            try one.fsckIsClean()
+            try two.fsckIsClean()
+        }
+
+        /// One machine removes or renames a folder, in which the other one changes a file.
+        @Test(.enabled(if: canBind, why), arguments: ["rm -r d", "mv d e"], ["short", "long"])
+        func aFolderThatIsGone(script: String, kind: String) throws {
+            let long = String(repeating: "n", count: 230)
+            let name = kind == "long" ? long : "file"
+            let (one, two, base) = try pair("mkdir -p d/\(name); echo 1 > d/\(name)/\(name); echo 1 > d/other")
+            try one.work(script)
+            try two.work("echo 2 >> d/\(name)/\(name)")
+            try meet(one, two, base: base)
+            for machine in [one, two, one] {
+                let files = try machine.files()
+                #expect(files.contains("2") && files.contains("d/\(name)/\(name) 1"), "\(files)")
+                if script == "mv d e" { #expect(files.contains("e/other 1"), "\(files)") }
+            }
+            try one.fsckIsClean()
+            try two.fsckIsClean()
+        }
+
+        /// Each machine has a journal of its own, and a killed daemon's is replayed by that machine.
+        @Test(.enabled(if: canBind, why)) func journals() throws {
+            let (one, two, _) = try pair("echo x > file")
+            try two.work("echo y > file")
+            let names = try shell("ls '\(one.vault.path)' '\(two.vault.path)'").text
+            let journals = Set(names.split(separator: "\n").filter { $0.hasPrefix("lk.journal") })
+            #expect(
+                journals.count == 2 && journals.allSatisfy { $0.count == "lk.journal.0123456789abcdef".count },
+                "\(names)")
+        }
+
+        /// A vault that is not synchronised has none of this; a folder with the mark of a program makes one that is.
+        @Test func marks() throws {
+            let folder = try TemporaryFolder()
+            try shell("mkdir \(folder.path)/.stfolder")
+            let vault = try Vault(in: folder)
+            let facts = try vault.latchkey(["info", "--json", vault.path]).succeeded()
+            #expect(facts.text.contains("\"isSynchronised\" : true"), "\(facts)")
+            let other = try Vault()
+            #expect(
+                try other.latchkey(["info", "--json", other.path]).succeeded().text.contains(
+                    "\"isSynchronised\" : false"))
+            try withMount(other) { try shell("mkdir folder; echo x > folder/file", in: $0.path) }
+            #expect(try shell("find . -name 'lk.dir.*' -o -name 'lk.journal.*'", in: other.path).text.isEmpty)
+        }
+    }
+}
