@@ -26,8 +26,8 @@ extension Vault {
         freshness.marks.note(version, of: key.version(by: machine), isOwn: isOwn)
     }
 
-    /// The file's mode or owner has changed, which its header does not show. If another machine has removed it, it comes
-    /// back by this change, and must be a version that machine has not seen.
+    /// The file's mode or owner has changed, which its header does not show. If another machine has removed it, it
+    /// comes back by this change, and must be a version that machine has not seen.
     public func renewVersion(of file: File) {
         guard isSynchronised, !isReadOnly else { return }
         // Without it, the other machine tells of an older file.
