@@ -49,6 +49,10 @@ int lk_open_beneath(int directory, const char *name, int flags, mode_t mode) {
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
     int file = (int)syscall(SYS_openat2, directory, name, &how, sizeof how);
+    // If another thread moves the entry to another directory between the lookup and the check, it is not beneath this
+    // one any more: EXDEV. The next attempt finds what has the name by then. For "..", the answer stays.
+    for (int attempt = 0; file == -1 && errno == EXDEV && attempt < 1000; attempt++)
+        file = (int)syscall(SYS_openat2, directory, name, &how, sizeof how);
     return file == -1 && (errno == ENOSYS || errno == EPERM) ? openat(directory, name, flags, mode) : file;
 }
 

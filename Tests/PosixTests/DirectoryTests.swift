@@ -27,6 +27,35 @@ import Testing
         #expect(throws: Posix.Errno.EINVAL) { try directory.readSymbolicLink("f") }
     }
 
+    /// While another process moves the entry to another directory and back: it is there, or it is not.
+    @Test func opensWhatIsMovedAway() throws {
+        try make("c")
+        let here = try directory
+        let said = try StreamFile()
+        let mover = try Child(
+            "python3",
+            [
+                "-c",
+                """
+                import os
+                os.mkdir("there")
+                for _ in range(40_000):
+                    os.rename("c", "there/c")
+                    os.rename("there/c", "c")
+                """,
+            ], directory: folder.path, input: said.descriptor, output: said.descriptor, errors: said.descriptor)
+        while mover.wait(seconds: 0) == nil {
+            for _ in 0..<1000 {
+                do throws(Posix.Errno) { _ = try here.open("c", O_PATH) } catch {
+                    guard error != .ENOENT else { continue }
+                    mover.send(SIGKILL)
+                    throw error
+                }
+            }
+        }
+        #expect(mover.wait() == 0)
+    }
+
     @Test func keepsTargetsOfTheGreatestLength() throws {
         let target = [UInt8](repeating: 0x61, count: 4095)
         try directory.makeSymbolicLink(to: target, "long")
