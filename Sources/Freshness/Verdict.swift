@@ -25,7 +25,7 @@ extension Mark {
     }
 
     /// Whether this mark tells of the version that another one does.
-    func isSameVersion(as other: Mark) -> Bool {
+    public func isSameVersion(as other: Mark) -> Bool {
         !isGone && !other.isGone && generation == other.generation && digest == other.digest
     }
 

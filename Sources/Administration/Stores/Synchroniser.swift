@@ -4,8 +4,9 @@ public import Posix
 /// A program that copies a folder between machines, as a mark in it shows.
 ///
 /// Sources: Syncthing, lib/config/folderconfiguration.go (.stfolder); Nextcloud desktop, src/libsync/owncloudpropagator
-/// and common/utility.cpp (.sync_*.db); Dropbox help, "the .dropbox.cache folder"; Resilio Sync help, "the .sync
-/// folder"; Seafile help, "the .seafile-data folder".
+/// and common/utility.cpp (.sync_*.db); Dropbox help, "the .dropbox.cache folder" (a folder .dropbox is in the home of
+/// each of its users); Resilio Sync help, "the .sync folder", which has the file ID; Seafile help, "the .seafile-data
+/// folder".
 public enum Synchroniser: String, CaseIterable, Sendable {
     case syncthing = "Syncthing"
     case nextcloud = "Nextcloud"
@@ -20,11 +21,7 @@ public enum Synchroniser: String, CaseIterable, Sendable {
         var folder = path
         // A path has at most PATH_MAX bytes.
         for _ in 0..<4096 {
-            if let names = try? Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).entries().map(\.name.bytes),
-                let found = allCases.first(where: { program in names.contains { program.marks($0) } })
-            {
-                return found
-            }
+            if let found = allCases.first(where: { $0.copies(folder) }) { return found }
             let above = folder.split.folder
             guard above != folder, !above.isEmpty else { return nil }
             folder = above
@@ -32,16 +29,20 @@ public enum Synchroniser: String, CaseIterable, Sendable {
         return nil
     }
 
-    private func marks(_ name: [UInt8]) -> Bool {
-        func isName(_ text: String) -> Bool { name.elementsEqual(text.utf8) }
-        return switch self {
-        case .syncthing: isName(".stfolder")
+    /// A folder that cannot be looked into has no mark.
+    private func copies(_ folder: Path) -> Bool {
+        func has(_ name: Path) -> Bool { (folder.asFolder + name).access(F_OK) == 0 }
+        switch self {
+        case .syncthing: return has(".stfolder")
+        case .dropbox: return has(".dropbox.cache")
+        case .resilio: return has(".sync/ID")
+        case .seafile: return has(".seafile-data")
         case .nextcloud:
-            (name.starts(with: ".sync_".utf8) || name.starts(with: "._sync_".utf8))
-                && name.suffix(3).elementsEqual(".db".utf8)
-        case .dropbox: isName(".dropbox") || isName(".dropbox.cache")
-        case .resilio: isName(".sync")
-        case .seafile: isName(".seafile-data")
+            let names = (try? Descriptor.open(path: folder, O_RDONLY | O_DIRECTORY).entries().map(\.name.bytes)) ?? []
+            return names.contains { name in
+                (name.starts(with: ".sync_".utf8) || name.starts(with: "._sync_".utf8))
+                    && name.suffix(3).elementsEqual(".db".utf8)
+            }
         }
     }
 }

@@ -71,9 +71,12 @@ public struct ConflictCopy: Hashable, Sendable {
         }
         if let range = syncthingRange(in: name) { note(range) }
         if let range = parenthesisRange(in: name) { note(range) }
-        // Behind a name without an extension. Words may begin with characters that base64url has too.
+        // Behind a name without an extension. Words may begin with characters that base64url has too, but not with a
+        // letter: of a folder full of foreign names, each costs a few attempts.
         let plain = name.prefix { isBase64URL($0) }.count
-        for end in stride(from: plain, through: smallestStem, by: -1) where end < name.count { note(end..<name.count) }
+        for end in stride(from: plain, through: smallestStem, by: -1) where end < name.count {
+            if end == plain || [UInt8(ascii: "-"), UInt8(ascii: "_")].contains(name[end]) { note(end..<name.count) }
+        }
         return found
     }
 

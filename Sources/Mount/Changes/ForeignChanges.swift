@@ -146,7 +146,7 @@ final class ForeignChanges: Sendable {
             case .folder: whole.insert(folder.id)
             case .conflictCopy:
                 whole.insert(folder.id)
-                takeIn(folder)
+                _ = fileSystem.takeInOrTell(folder)
             case .entry(let name, let status):
                 names.append(Location(parent: folder, name: name))
                 if let node = status.flatMap({ fileSystem.nodes[BackingInode($0)] }) { changed[node.id] = node }
@@ -174,12 +174,6 @@ final class ForeignChanges: Sendable {
                 fileSystem.vault.foreignChange(of: stored, in: try fileSystem.directory(of: folder))
             }
         } catch { return .folder }
-    }
-
-    private func takeIn(_ folder: Node) {
-        do throws(VaultError) { _ = try fileSystem.takeIn(folder) } catch {
-            fileSystem.log(error, at: folder)
-        }
     }
 
     private func forget(_ nodes: [Node]) {

@@ -23,7 +23,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             node = try self.node(id)
             let file = try tree.withShared { () throws(VaultError) in
-                if flags & O_ACCMODE != O_RDONLY { keep(node) }
+                if flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0 { keep(node) }
                 return try useFile(of: node)
             }
             do throws(VaultError) {

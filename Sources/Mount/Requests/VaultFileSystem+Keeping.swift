@@ -21,7 +21,7 @@ extension VaultFileSystem {
                 location = next
             } catch {
                 // The change itself is none of another machine's business, and must not fail by this.
-                guard !vault.isReadOnly else { return }
+                guard !hasToldOfKeeping.exchange(true, ordering: .relaxed) else { return }
                 return log(
                     .trouble("a folder has no copy of its record that other machines would keep: \(error)"))
             }

@@ -154,17 +154,27 @@ extension VaultFileSystem {
     /// Reads the entries of an open directory. If there are conflict copies, they get names before.
     private func listAnew(_ node: Node, _ handle: HandleID) throws(VaultError) {
         guard let listing = listings[handle] else { throw .system(.EBADF) }
-        func read() throws(VaultError) {
-            _ = try tree.withShared { () throws(VaultError) in
-                try listing.entries(rewinding: true) { () throws(VaultError) in try self.read(node) }
+        func read() throws(VaultError) -> Bool {
+            try tree.withShared { () throws(VaultError) in
+                _ = try listing.entries(rewinding: true) { () throws(VaultError) in try self.read(node) }
+                let directory = try directory(of: node)
+                return directory.hadConflictCopies || vault.mayTakeIn(directory)
             }
         }
-        try read()
-        let mayHaveMore = try tree.withShared { () throws(VaultError) in
-            let directory = try directory(of: node)
-            return directory.hadConflictCopies || vault.mayTakeIn(directory)
+        let mayHaveMore = try read()
+        if mayHaveMore, takeInOrTell(node) { _ = try read() }
+    }
+
+    /// The same as `takeIn`. A failure, as on a full disk, keeps no program from seeing what has a name already: it is
+    /// logged, once, and the next look tries again.
+    func takeInOrTell(_ node: Node) -> Bool {
+        do throws(VaultError) { return try takeIn(node) } catch {
+            log(error, at: node)
+            if case .system = error, !hasToldOfTakingIn.exchange(true, ordering: .relaxed) {
+                log(.trouble("what other machines have left in \(path(of: node)) cannot be taken in: \(error)"))
+            }
+            return false
         }
-        if mayHaveMore, try takeIn(node) { try read() }
     }
 
     /// Takes in what other machines have left in a directory. The kernel does not know the names yet.

@@ -8,7 +8,7 @@ import Vault
 extension VaultFileSystem {
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
         // What another machine has left is looked for once, before a name counts as missing.
-        if let node = nodes[parent], isMissing(name, in: node) { _ = try? takeIn(node) }
+        if vault.isSynchronised, let node = nodes[parent], isMissing(name, in: node) { _ = takeInOrTell(node) }
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
             let moment = watched.moment
@@ -18,7 +18,7 @@ extension VaultFileSystem {
     }
 
     private func isMissing(_ name: Name, in node: Node) -> Bool {
-        guard vault.isSynchronised, node.isDirectory else { return false }
+        guard node.isDirectory else { return false }
         do throws(VaultError) {
             return try tree.withShared { () throws(VaultError) in
                 let directory = try directory(of: node)

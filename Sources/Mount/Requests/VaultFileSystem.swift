@@ -41,6 +41,10 @@ final class VaultFileSystem: Sendable {
     let log: @Sendable (MountEvent) -> Void
     let refusals = RefusalRecord()
     let staleNotice = StaleNotice()
+    /// The log has it that something of another machine cannot be taken in.
+    let hasToldOfTakingIn = Atomic(false)
+    /// The log has it that a folder's record cannot be kept.
+    let hasToldOfKeeping = Atomic(false)
 
     /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
     /// only, but a sync program may bring new files into the backing folder.

@@ -66,6 +66,8 @@ extension Vault {
             isNew: false, status: status)
         if let freshness, isCompared {
             fresh.markKeys = [MarkKey(header.file, at: binding)]
+            let own = ownGeneration(at: fresh.markKeys[0])
+            if own >= header.generation { fresh.state.durable.surpass(min(own, Marks.highestGeneration)) }
             fresh.mayHaveLostNumbers = header.numbersBlocks && status.isWithin(left.windows.withLock { $0 })
             fresh.isBounded = header.numbersBlocks && freshness.marks.hasBounds(of: fresh.markKeys[0])
         }

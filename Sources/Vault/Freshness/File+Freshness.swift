@@ -83,8 +83,10 @@ extension File {
 
     /// The file is about to get a name: its next header is newer than what was seen there. Needs `lock` exclusively.
     func surpassMark(at binding: NameBinding) {
-        guard let known = vault.freshness?.marks[MarkKey(identifier, at: binding)] else { return }
-        state.durable.surpass(min(known.generation, Marks.highestGeneration))
+        let key = MarkKey(identifier, at: binding)
+        guard let known = vault.freshness?.marks[key] else { return }
+        let highest = max(known.generation, vault.ownGeneration(at: key))
+        state.durable.surpass(min(highest, Marks.highestGeneration))
     }
 
     /// The file was found to be older than what this machine has seen. It may have been accepted since.

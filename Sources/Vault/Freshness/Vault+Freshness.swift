@@ -22,13 +22,21 @@ extension Vault {
         let key = MarkKey(header.file, at: place.binding)
         var found = Mark(header, time: Marks.now)
         var written = header.written.seconds
-        guard var known = freshness.marks.meet(found, at: key, isNoted: freshness.remembers && !isReadOnly) else {
-            noteVersion(found, by: header.machine, at: key, isOwn: false)
-            return nil
-        }
-        if isUnseenVersion(found, by: header.machine, at: key) {
-            takeVersion(found, by: header.machine, at: key)
-            return nil
+        var machine = header.machine
+        var known: Mark
+        if let seen = seenVersion(found, by: machine, at: key) {
+            known = seen
+        } else {
+            let isNoted = freshness.remembers && !isReadOnly
+            guard let newer = freshness.marks.meet(found, at: key, isNoted: isNoted) else {
+                noteVersion(found, by: machine, at: key, isOwn: false)
+                return nil
+            }
+            if isUnseenVersion(found, by: machine, at: key) {
+                takeVersion(found, by: machine, at: key)
+                return nil
+            }
+            known = newer
         }
         // Another thread may have written the header, or moved the file, after this one has read the header. What is
         // remembered is written before it is noted, so a header that is read after that is as new at least.
@@ -38,13 +46,15 @@ extension Vault {
             let again = try readHeader(of: place.descriptor)
             guard again.file == header.file else { return nil }
             found = Mark(again, time: Marks.now)
-            written = again.written.seconds
-            if noted.verdict(on: found).isFresh { return nil }
-            known = noted
+            (written, machine) = (again.written.seconds, again.machine)
+            let seen = seenVersion(found, by: machine, at: key)
+            if seen == nil, noted.verdict(on: found).isFresh { return nil }
+            known = seen ?? noted
             if freshness.marks[key] == noted { break }
         }
+        let verdict = known.verdict(on: found)
         let stale = StaleObject(
-            kind: .file, verdict: known.verdict(on: found), remembered: known, written: written,
+            kind: .file, verdict: verdict.isFresh ? .older : verdict, remembered: known, written: written,
             place: .entry(place.name, stored: place.stored, in: place.parent.identifier), key: key)
         freshness.tell(stale)
         return stale

@@ -159,6 +159,14 @@ extension Vault {
         return plain.flatMap { try? RecordCopy(plain: $0, longNames: longNames) }
     }
 
+    /// Whether an entry of a folder is a machine's copy of the record, and not what a crash has left of one.
+    func isRecordCopy(_ name: Name, in folder: Descriptor) -> Bool {
+        guard BackingName.machine(ofRecordCopy: name.bytes) != nil,
+            let bytes = try? readAll(name, in: folder, upTo: RecordCopy.largestSize)
+        else { return false }
+        return RecordCopy.parts(of: bytes) != nil
+    }
+
     /// All machines' copies of a directory's record, in the order of the machines' tags.
     package func recordCopies(
         among entries: [DirectoryEntry], at binding: NameBinding, in folder: Descriptor

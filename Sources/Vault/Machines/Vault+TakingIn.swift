@@ -14,10 +14,11 @@ extension Vault {
     public func takeIn(_ directory: Directory) throws(VaultError) -> Bool {
         guard !isReadOnly else { return false }
         try directory.refuseStale()
-        directory.isExamined.store(true, ordering: .releasing)
         let entries = try backingEntries(of: directory.descriptor)
         let hasRestored = try restoreSidecars(among: entries, in: directory)
         let hasMerged = try mergeOtherRecords(among: entries, in: directory)
+        // What failed is looked for again.
+        directory.isExamined.store(true, ordering: .releasing)
         if hasRestored { return true }
         return !adoptConflictCopies(among: entries, in: directory).isEmpty || hasMerged
     }
@@ -51,7 +52,8 @@ extension Vault {
             }
         }
         let putAside = sources.filter(\.isPutAside)
-        guard !putAside.isEmpty else { return hasMerged }
+        // Without a copy of the record, nothing else knows of their IDs.
+        guard !putAside.isEmpty, isSynchronised else { return hasMerged }
         // Later, too, a synchronisation program may bring an entry with such an ID.
         try note(putAside.flatMap(\.records), in: directory)
         for source in putAside { unlinkOwn(source.name, in: directory.descriptor) }

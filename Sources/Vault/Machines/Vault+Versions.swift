@@ -17,6 +17,21 @@ extension Vault {
         return found.generation > seen.generation
     }
 
+    /// What this machine has seen of the machine that has written a version, if that is as new, and something else
+    /// counts at the name by now: the version is an older one, whatever its generation. Nil if it is not.
+    func seenVersion(_ found: Mark, by machine: UInt32, at key: MarkKey) -> Mark? {
+        guard isSynchronised, machine != 0, let freshness, let known = freshness.marks[key],
+            known.isGone || !known.isSameVersion(as: found), let seen = freshness.marks[key.version(by: machine)],
+            found.generation <= seen.generation
+        else { return nil }
+        return seen
+    }
+
+    /// The highest generation that this machine has written at a name; the next one is higher, whatever is there.
+    func ownGeneration(at key: MarkKey) -> UInt64 {
+        isSynchronised ? freshness?.marks[key.version(by: machineNumber)]?.generation ?? 0 : 0
+    }
+
     /// Remembers a version that was found, or written, at a name.
     func noteVersion(_ mark: Mark, by machine: UInt32, at key: MarkKey, isOwn: Bool) {
         guard isSynchronised, machine != 0, let freshness, freshness.remembers, !isReadOnly else { return }
@@ -27,9 +42,12 @@ extension Vault {
     }
 
     /// The file's mode or owner has changed, which its header does not show. If another machine has removed it, it
-    /// comes back by this change, and must be a version that machine has not seen.
+    /// comes back by this change, and must be a version that machine has not seen. An older file that was put back
+    /// stays what it is.
     public func renewVersion(of file: File) {
-        guard isSynchronised, !isReadOnly else { return }
+        guard isSynchronised, !isReadOnly, !file.marks.isRefused.load(ordering: .relaxed),
+            !file.lock.withShared({ file.isSuperseded })
+        else { return }
         // Without it, the other machine tells of an older file.
         try? file.surpass(file.header.generation)
     }

@@ -74,7 +74,7 @@ extension Vault {
             guard
                 !entries.contains(where: { entry in
                     entry.name == .directoryRecord || entry.name == .newDirectoryRecord
-                        || BackingName.machine(ofRecordCopy: entry.name.bytes) != nil
+                        || isRecordCopy(entry.name, in: inner)
                 })
             else { return nil }
             // Each level keeps a descriptor open.
@@ -82,7 +82,9 @@ extension Vault {
             let isEmpty = entries.allSatisfy { entry in
                 switch BackingName(entry.name.bytes) {
                 case .temporary, .sidecar: return true
-                case .reserved, .foreign: return false
+                // A copy of the record that never reached the disk.
+                case .reserved: return BackingName.machine(ofRecordCopy: entry.name.bytes) != nil
+                case .foreign: return false
                 case .entry, .longEntry:
                     guard let status = try? store.status(of: entry.name, in: inner), status.isWithin(windows) else {
                         return false

@@ -19,7 +19,10 @@ extension MountTests {
                 if let other {
                     let path = folder.path("vault")
                     try run("cp", ["-a", other.path, path])
-                    vault = Vault(copy: path, of: other)
+                    vault = try Vault(at: path, passcode: Vault.passcode)
+                    // Its own memory of how new the files were.
+                    let states = [other, vault].map { $0.folder.path("state/latchkey") }
+                    try shell("mkdir -m 700 '\(states[1])'; cp -a '\(states[0])'/*.key '\(states[1])'")
                 } else {
                     vault = try Vault(["--synchronised", "yes"])
                 }
@@ -41,6 +44,16 @@ extension MountTests {
                     text = try shell("find . -type f -printf '%P ' -exec cat {} ';'", in: mount.path).text
                 }
                 return text.split(separator: "\n").map(String.init).sorted()
+            }
+
+            /// What is older than this machine has seen.
+            func older() throws -> [String] {
+                try run("mount", ["--bind", identity, "/etc/machine-id"])
+                defer { _ = try? attempt("umount", ["/etc/machine-id"]) }
+                let words = ["fsck", "--freshness", vault.path, "--passcode-file", vault.passcodeFile]
+                return try vault.latchkey(words).text.split(separator: "\n").map(String.init).filter {
+                    $0.contains(" saw ") || $0.contains("is back")
+                }
             }
 
             func fsckIsClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
@@ -130,6 +143,25 @@ extension MountTests {
             try two.fsckIsClean()
         }
 
+        /// What both have changed is not called older, whichever of the two gets the name; what is older is.
+        @Test(.enabled(if: canBind, why), arguments: [true, false]) func noFalseAlarm(secondWritesMore: Bool) throws {
+            let (one, two, base) = try pair("echo 1 > file; echo 1 > gone")
+            let often = "for n in $(seq 20); do echo $n > file; done"
+            try one.work((secondWritesMore ? "echo one > file" : often) + "; rm gone")
+            try two.work((secondWritesMore ? often : "echo two > file") + "; chmod 600 gone")
+            let kept = two.vault.folder.path("kept")
+            try run("cp", ["-a", two.vault.path, kept])
+            try meet(one, two, base: base)
+            for machine in [one, two, one] {
+                #expect(try machine.files().contains("gone 1"))
+                #expect(try machine.older().isEmpty)
+            }
+            // Two puts back what it had itself before the two met.
+            try two.work("echo 3 > file")
+            try shell("find '\(kept)' -maxdepth 1 -type f ! -name 'lk.*' -exec cp -a {} '\(two.vault.path)' ';'")
+            #expect(try two.older().contains { $0.contains("file") })
+        }
+
         /// Each machine has a journal of its own, and a killed daemon's is replayed by that machine.
         @Test(.enabled(if: canBind, why)) func journals() throws {
             let (one, two, _) = try pair("echo x > file")
@@ -141,13 +173,20 @@ extension MountTests {
                 "\(names)")
         }
 
-        /// A vault that is not synchronised has none of this; a folder with the mark of a program makes one that is.
-        @Test func marks() throws {
+        /// The folder of a program that copies it makes a vault a synchronised one.
+        @Test(arguments: [
+            (".stfolder", true), (".dropbox", false), (".dropbox.cache", true), (".sync", false), (".sync/ID", true),
+            ("._sync_1a2b.db", true), (".sync.db", false), (".seafile-data", true), ("other", false),
+        ]) func marks(name: String, isMark: Bool) throws {
             let folder = try TemporaryFolder()
-            try shell("mkdir \(folder.path)/.stfolder")
+            try shell("mkdir -p '\(name)'", in: folder.path)
             let vault = try Vault(in: folder)
             let facts = try vault.latchkey(["info", "--json", vault.path]).succeeded()
-            #expect(facts.text.contains("\"isSynchronised\" : true"), "\(facts)")
+            #expect(facts.text.contains("\"isSynchronised\" : \(isMark)"), "\(facts)")
+        }
+
+        /// A vault that is not synchronised has none of this.
+        @Test func others() throws {
             let other = try Vault()
             #expect(
                 try other.latchkey(["info", "--json", other.path]).succeeded().text.contains(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from syncing.machine import Failed, Machine, run
+from syncing.tree import content_differences
 
 
 class Synchroniser:
@@ -223,17 +224,15 @@ class Syncthing(Synchroniser):
         self.next_scan = time.monotonic() + 5
         self.ask(self.machines[0], f"system/resume?device={self.ids[self.machines[1].name]}", "POST")
         try:
-            for _ in range(2):
-                self.until(self.is_settled, 150, "to get in sync")
-                # What it puts aside is a change that the other machine is told of later.
-                time.sleep(0.5)
+            self.until(self.is_settled, 150, "to get in sync")
         finally:
             self.part()
 
     def is_settled(self) -> bool:
         """In daily use Syncthing scans now and then. Without that, a folder that one machine has removed while the
         other one has changed something in it is not made again."""
-        if self.is_in_sync():
+        # What it puts aside is a change that the other machine is told of later.
+        if self.is_in_sync() and not content_differences(*(machine.vault for machine in self.machines)):
             return True
         if time.monotonic() > self.next_scan:
             for machine in self.machines:
