@@ -63,6 +63,8 @@ import Testing
             "a. a sentence that is no extension", 1,
             "a. a sentence that is no extension (conflict of 2026-11-24 on laptop-2)"
         ),
+        ("a (conflict of 2026-11-20 on b 3) (conflict of 2026-11-21).c", 1, "a (conflict of 2026-11-24 on laptop-2).c"),
+        ("a (conflict of 1812)", 1, "a (conflict of 1812) (conflict of 2026-11-24 on laptop-2)"),
     ])
     func shown(name: String, number: Int, shown: String) {
         let copy = ConflictCopy(words: Array(" (conflicted copy from laptop-2 2026-11-24-10-11-12)".utf8))
@@ -80,6 +82,13 @@ import Testing
         }
         #expect(copy.shownName(of: Array(repeating: 0x80, count: 255), number: 1).count <= 255)
     }
+
+    @Test(arguments: [
+        "", " ", "(conflict of 2026-11-24)", " (conflict of 2026-11-24)", "a (conflict)", ")(", "a (conflict of us)",
+        "a (conflict of 2026-11-24", "a(conflict of 2026-11-24)", "a conflict of 2026-11-24)",
+        "a (conflict of 2026-11-24) b",
+    ])
+    func noVersions(name: String) { #expect(ConflictCopy.trueName(ofShown: Array(name.utf8)) == nil, "\(name)") }
 
     /// What a program writes cannot make a path of a name.
     @Test func hostileWords() {

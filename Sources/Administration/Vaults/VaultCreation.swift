@@ -79,7 +79,10 @@ public struct VaultCreation: Sendable {
         do throws(Failure) {
             var traits = try Self.probe(held, folder, acceptsRisk: plan.acceptsStoreRisk)
             // Some programs leave symbolic links out, and none keeps both of two.
-            if plan.isSynchronised { traits.recordKind = .file }
+            if plan.isSynchronised {
+                traits.recordKind = .file
+                traits.nameMax = min(traits.nameMax, Int(KeybagSettings.nameMaximumOfSynchronised))
+            }
             self.traits = traits
             try Self.checkIsFree(deviceKeyPath, folder)
         } catch {

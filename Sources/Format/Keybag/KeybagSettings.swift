@@ -11,6 +11,8 @@ public struct KeybagSettings: Hashable, Sendable {
     static let blockSize = UInt32(BlockGeometry.blockSize)
     /// The sidecar of a long name, `lk.long.H.name`, has 56 characters.
     public static let nameMaximumRange: ClosedRange<UInt16> = 56...255
+    /// Of a new synchronised vault, in bytes: a program can put its words behind each name.
+    public static let nameMaximumOfSynchronised: UInt16 = 192
 
     /// Seconds since 1970.
     public let created: UInt64

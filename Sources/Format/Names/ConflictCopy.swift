@@ -184,12 +184,14 @@ public struct ConflictCopy: Hashable, Sendable {
 
     // MARK: The name that is shown
 
-    /// As `report (conflict of 2026-11-24 on laptop-2).odt`, at most `longest` bytes.
+    /// As `report (conflict of 2026-11-24 on laptop-2).odt`, at most `longest` bytes. A version of a version is one of
+    /// the entry that both are versions of.
     ///
     /// - Parameters:
     ///   - trueName: the entry's name, in bytes, which need not be UTF-8.
     ///   - number: 1 for the first name to try; each further one is another name.
     public func shownName(of trueName: [UInt8], number: Int, longest: Int = 255) -> [UInt8] {
+        let trueName = Self.trueName(ofShown: trueName) ?? trueName
         let day = day.map { " of \($0)" } ?? ""
         let time = number > 1 ? time.map { " \($0)" } ?? "" : ""
         let place = machine.map { " on \($0)" } ?? ""
@@ -205,6 +207,20 @@ public struct ConflictCopy: Hashable, Sendable {
         // Not in the middle of a character.
         while room > 1, base[base.startIndex + room] & 0xC0 == 0x80 { room -= 1 }
         return base.prefix(room) + words + suffix
+    }
+
+    /// The name of the entry that a name such as `report (conflict of 2026-11-24).odt` is shown for; nil if the name is
+    /// no such name. If the entry's name is long, it may be the beginning of it only.
+    public static func trueName(ofShown name: [UInt8]) -> [UInt8]? {
+        guard let end = name.lastIndex(of: UInt8(ascii: ")")), let start = name[..<end].lastIndex(of: UInt8(ascii: "("))
+        else { return nil }
+        let suffix = name[(end + 1)...]
+        guard suffix.isEmpty || (suffix.first == UInt8(ascii: ".") && suffix.count <= longestExtension),
+            name[start..<end].starts(with: "(conflict of ".utf8), start > 1, name[start - 1] == UInt8(ascii: " "),
+            date(in: String(decoding: name[start..<end], as: UTF8.self)) != nil
+        else { return nil }
+        let inner = name[..<(start - 1)] + suffix
+        return trueName(ofShown: Array(inner)) ?? Array(inner)
     }
 
     /// With its dot, in bytes.

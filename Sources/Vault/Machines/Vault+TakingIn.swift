@@ -191,7 +191,8 @@ extension Vault {
 
     /// A label only: the version is there without it.
     func label(_ file: File, asVersionOf name: Name) {
+        let name = ConflictCopy.trueName(ofShown: name.bytes) ?? name.bytes
         try? setAttribute(
-            Array(Self.conflictAttribute.utf8), to: name.bytes, flags: 0, of: AttributeOwner.file(file))
+            Array(Self.conflictAttribute.utf8), to: name, flags: 0, of: AttributeOwner.file(file))
     }
 }

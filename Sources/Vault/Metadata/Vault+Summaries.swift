@@ -15,7 +15,7 @@ extension Vault {
         // In a vault that is only read, the journal may have a newer header.
         guard traits.hasAttributes, !isReadOnly, own.kind == .regular, own.linkCount == 1,
             own.modified.nanoseconds == 0, files.file(ofInode: own.inode) == nil,
-            !left.distrusted.withLock({ $0.contains(own.inode) }), !isHidden(stored, in: parent)
+            !left.distrusted.withLock({ $0.contains(own.inode) }), !isHidden(stored, own.kind, in: parent)
         else { return nil }
         var value: InlineArray<66, UInt8> = .init(repeating: 0)
         do throws(Errno) {

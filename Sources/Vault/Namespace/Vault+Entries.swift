@@ -72,7 +72,7 @@ extension Vault {
         _ name: Name, in parent: Directory, _ stored: Name, _ own: FileStatus, believingStamps: Bool
     ) throws(VaultError) -> FoundEntry? {
         var status = own
-        guard !isHidden(stored, in: parent) else { throw .system(.ENOENT) }
+        guard !isHidden(stored, status.kind, in: parent) else { throw .system(.ENOENT) }
         switch status.kind {
         case .directory:
             let directory = try openDirectory(name, in: parent)
@@ -171,7 +171,7 @@ extension Vault {
         var hasConflictCopies = false
         defer { directory.hasConflictCopies.store(hasConflictCopies, ordering: .relaxed) }
         return entries.compactMap { entry in
-            guard isWanted(entry.inode), !isHidden(entry.name, in: directory) else { return nil }
+            guard isWanted(entry.inode), !isHidden(entry.name, entry.kind, in: directory) else { return nil }
             guard let name = plainName(of: tombstones[entry.name] ?? entry.name, in: directory) else {
                 if !hasConflictCopies { hasConflictCopies = conflictCopy(entry.name, in: directory) != nil }
                 return nil

@@ -42,8 +42,9 @@ extension Vault {
         _ = try? openFile(name, in: directory)
     }
 
-    /// Whether an entry is an orphan to be hidden, in a vault that is only read.
-    func isHidden(_ name: Name, in directory: Directory) -> Bool {
+    /// Whether an entry is not shown: in a vault that is only read, an orphan; in a synchronised one, a shell.
+    func isHidden(_ name: Name, _ kind: FileKind?, in directory: Directory) -> Bool {
+        if isShell(name, kind, in: directory.descriptor) { return true }
         guard isReadOnly else { return false }
         let windows = left.windows.withLock { $0 }
         guard !windows.isEmpty, let status = try? store.status(of: name, in: directory.descriptor),

@@ -15,6 +15,10 @@ extension CheckWorker {
             check.report(directory.older, spot)
             return CheckedFolder(directory, folder.treePath.appending(name, stored), share: share)
         } catch {
+            if vault.isShell(stored, nil, in: folder.directory.descriptor) {
+                orphan(.unsynced, "a folder whose contents were removed, or have not arrived yet", at: spot)
+                return nil
+            }
             switch error.isDamage ? check.orphan(stored, in: folder.directory.descriptor) : nil {
             case .empty: orphan(.unsynced, "a folder that was made just before a crash", at: spot)
             case .recordless:

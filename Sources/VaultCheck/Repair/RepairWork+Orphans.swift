@@ -50,6 +50,13 @@ extension RepairWork {
     func repairUnsynced(_ spot: Spot, _ finding: Finding) throws(VaultError) -> RepairOutcome {
         guard let stored = spot.stored else { return .failed("it has no name") }
         let folder = try folder(of: spot.treePath).descriptor
+        if vault.isShell(stored, nil, in: folder) {
+            // Not with what a synchronisation program is just bringing.
+            try backing { () throws(Errno) in try store.removeDirectory(stored, in: folder) }
+            try flush(folder)
+            dropSidecar(of: stored, in: folder)
+            return .done("removed")
+        }
         switch check.orphan(stored, in: folder) {
         case .empty:
             try backing { () throws(Errno) in

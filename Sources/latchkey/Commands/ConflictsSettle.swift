@@ -44,7 +44,9 @@ struct TakeConflict: ParsableCommand {
             do throws(Errno) {
                 guard conflict.path.rename(to: conflict.original) == 0 else { throw Errno.current }
                 let file = try Descriptor.open(path: conflict.original, O_PATH | O_NOFOLLOW)
-                try file.removeAttribute(Vault.conflictAttribute)
+                do throws(Errno) { try file.removeAttribute(Vault.conflictAttribute) } catch {
+                    guard error == .ENODATA else { throw error }
+                }
             } catch { throw CommandError(cannot: "take", conflict.path, error) }
             Standard.output("\(conflict.original) is the version that was put aside.")
         }

@@ -1,5 +1,6 @@
 import Administration
 import Control
+import Format
 import Glibc
 import Posix
 import Vault
@@ -42,7 +43,9 @@ struct Conflict: Encodable {
         let parts = path.split
         let file = try Descriptor.open(path: path, O_PATH | O_NOFOLLOW)
         let status = try file.status()
-        guard let value = try? file.attribute(Vault.conflictAttribute), let name = Name(bytes: value) else {
+        // Not every program that copies the vault copies attributes; the name says it as well.
+        let labels = [try? file.attribute(Vault.conflictAttribute), ConflictCopy.trueName(ofShown: parts.last.bytes)]
+        guard status.kind == .regular, let name = labels.lazy.compactMap({ $0.flatMap(Name.init(bytes:)) }).first else {
             return nil
         }
         self.path = path

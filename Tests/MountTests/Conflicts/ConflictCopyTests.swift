@@ -82,6 +82,21 @@ extension MountTests {
             }
         }
 
+        /// It is one of the same file, and the list has it also where a program has not brought its attribute.
+        @Test func aVersionOfAVersion() throws {
+            let vault = try Vault()
+            let first = "report (conflict of 2026-11-20 on OTHER).odt"
+            try conflict(in: vault, name: first)
+            try withMount(vault) { mount in
+                try expect(mount, [first, Self.shown])
+                let list = try vault.latchkey(["conflicts", "list", "--json", mount.path]).succeeded().text
+                #expect(list.ranges(of: "\"of\" : \"\(mount.path)/report.odt\"").count == 2, "\(list)")
+                try vault.latchkey(["conflicts", "take", "--yes", mount.path + "/" + first]).succeeded()
+                try expect(mount, [Self.shown, "report.odt"])
+                #expect(try Disk.read(mount.path + "/report.odt") == Array("of this machine, later".utf8))
+            }
+        }
+
         /// A version with the same contents is none: two machines may have taken in the same one.
         @Test func theSameContents() throws {
             let vault = try Vault()

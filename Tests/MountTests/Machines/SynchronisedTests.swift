@@ -162,6 +162,44 @@ extension MountTests {
             #expect(try two.older().contains { $0.contains("file") })
         }
 
+        /// Synchronisation programs leave a folder behind, now and then, or make it before they bring what is in it.
+        @Test(arguments: [false, true]) func shells(isArriving: Bool) throws {
+            let vault = try Vault(["--synchronised", "yes"])
+            let long = String(repeating: "long ", count: 50)
+            try withMount(vault) { try shell("mkdir there '\(long)'; echo x > there/file", in: $0.path) }
+            let folder = try shell("find '\(vault.path)' -name 'lk.long.*' -type d").text.dropLast()
+            let (kept, temporary) = (vault.folder.path("kept"), "\(folder)/.syncthing.file.tmp")
+            try shell("mv '\(folder)' '\(kept)'; mkdir '\(folder)'")
+            if isArriving { try shell("touch '\(temporary)'") }
+            try withMount(vault) { mount in
+                let listing = try shell("ls -A", in: mount.path)
+                #expect(listing.text == "there\n")
+                let status = try attempt("stat", [mount.path + "/" + long])
+                #expect(status.status == 1)
+                let made = try attempt("mkdir", [mount.path + "/" + long])
+                #expect(made.status == (isArriving ? 1 : 0))
+            }
+            if isArriving { try shell("mv '\(kept)'/* '\(folder)'; rm '\(temporary)'") }
+            try withMount(vault) { mount in
+                let listing = try shell("ls -A | wc -l; echo y > '\(long)/y'", in: mount.path)
+                #expect(listing.text == "2\n")
+            }
+            try vault.latchkey(["fsck", vault.path, "--passcode-file", vault.passcodeFile]).succeeded()
+        }
+
+        @Test func shellsAreRemoved() throws {
+            let vault = try Vault(["--synchronised", "yes"])
+            try withMount(vault) { try shell("mkdir empty", in: $0.path) }
+            let folder = try shell("find '\(vault.path)' -mindepth 1 -type d ! -name lk.claims").text.dropLast()
+            try shell("rm '\(folder)'/*")
+            let words = ["fsck", vault.path, "--passcode-file", vault.passcodeFile]
+            let found = try vault.latchkey(words).succeeded()
+            #expect(found.text.contains("contents were removed, or have not arrived"), "\(found)")
+            try vault.latchkey(words + ["--repair"]).succeeded()
+            let left = try attempt("test", ["-e", String(folder)])
+            #expect(left.status == 1)
+        }
+
         /// Each machine has a journal of its own, and a killed daemon's is replayed by that machine.
         @Test(.enabled(if: canBind, why)) func journals() throws {
             let (one, two, _) = try pair("echo x > file")
