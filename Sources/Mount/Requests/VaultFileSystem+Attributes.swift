@@ -160,7 +160,6 @@ extension VaultFileSystem {
             try file.setOwner(user: changes.owner, group: changes.group)
         }
         if let mode = changes.mode { try file.setMode(mode & 0o7777) }
-        if changes.areOfOwner || changes.mode != nil { vault.renewVersion(of: file) }
         if changes.accessed != .keep || changes.modified != .keep {
             try file.setTimes(accessed: changes.accessed, modified: changes.modified)
         }

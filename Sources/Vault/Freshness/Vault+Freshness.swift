@@ -33,6 +33,8 @@ extension Vault {
                 return nil
             }
             if isUnseenVersion(found, by: machine, at: key) {
+                let counts = isReadOnly ? true : try isThere(place)
+                guard counts else { return nil }
                 takeVersion(found, by: machine, at: key)
                 return nil
             }

@@ -201,6 +201,19 @@ extension Vault {
         return record
     }
 
+    /// Another folder has the ID of this one too: it gets the one that a restored record would have. Its entries are
+    /// found under the ID that it had until `takeIn` has moved them.
+    func renewIdentifier(of directory: Directory) throws(VaultError) {
+        guard let machine = options.machine else { return }
+        let (record, binding) = directory.state.withLock { ($0.record, $0.binding) }
+        let new = restored(record, at: binding)
+        guard new.directory != record.directory else { return }
+        var copy = self.copy(of: new, from: recordCopy(of: machine, at: binding, in: directory.descriptor))
+        copy.note(record)
+        try write(copy, of: machine, at: binding, in: directory.descriptor)
+        try writeRecord(new, at: binding, as: .directoryRecord, in: directory.descriptor)
+    }
+
     private func restored(_ record: DirectoryRecord, at binding: NameBinding) -> DirectoryRecord {
         guard binding != .zero else { return record }
         // No name has a zero in it, so this is no name binding.

@@ -6,13 +6,16 @@ import Freshness
 
 extension Vault {
     /// Whether a version is one that another machine has written, and that this one has never seen: it may have been
-    /// written at the same time as what is remembered, and a synchronisation program has chosen it.
+    /// written at the same time as what is remembered, and a synchronisation program has chosen it. So is any version
+    /// of a file that this machine has removed or renamed: another machine may have renamed its folder meanwhile.
     ///
     /// - Parameters:
     ///   - found: the header's mark.
     ///   - machine: the one that has written the header.
     func isUnseenVersion(_ found: Mark, by machine: UInt32, at key: MarkKey) -> Bool {
-        guard isSynchronised, machine != 0, let freshness else { return false }
+        guard isSynchronised, let freshness else { return false }
+        if freshness.marks[key]?.isGone == true { return true }
+        guard machine != 0 else { return false }
         guard let seen = freshness.marks[key.version(by: machine)] else { return machine != machineNumber }
         return found.generation > seen.generation
     }
@@ -21,7 +24,7 @@ extension Vault {
     /// counts at the name by now: the version is an older one, whatever its generation. Nil if it is not.
     func seenVersion(_ found: Mark, by machine: UInt32, at key: MarkKey) -> Mark? {
         guard isSynchronised, machine != 0, let freshness, let known = freshness.marks[key],
-            known.isGone || !known.isSameVersion(as: found), let seen = freshness.marks[key.version(by: machine)],
+            !known.isGone, !known.isSameVersion(as: found), let seen = freshness.marks[key.version(by: machine)],
             found.generation <= seen.generation
         else { return nil }
         return seen
@@ -39,17 +42,6 @@ extension Vault {
         version.kind = .version
         version.isGone = false
         freshness.marks.note(version, of: key.version(by: machine), isOwn: isOwn)
-    }
-
-    /// The file's mode or owner has changed, which its header does not show. If another machine has removed it, it
-    /// comes back by this change, and must be a version that machine has not seen. An older file that was put back
-    /// stays what it is.
-    public func renewVersion(of file: File) {
-        guard isSynchronised, !isReadOnly, !file.marks.isRefused.load(ordering: .relaxed),
-            !file.lock.withShared({ file.isSuperseded })
-        else { return }
-        // Without it, the other machine tells of an older file.
-        try? file.surpass(file.header.generation)
     }
 
     /// A version that another machine has written apart from this one is what counts at a name from now on.

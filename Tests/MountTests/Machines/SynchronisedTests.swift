@@ -132,12 +132,46 @@ extension MountTests {
             let name = kind == "long" ? long : "file"
             let (one, two, base) = try pair("mkdir -p d/\(name); echo 1 > d/\(name)/\(name); echo 1 > d/other")
             try one.work(script)
-            try two.work("echo 2 >> d/\(name)/\(name)")
+            try two.work("echo 2 >> d/\(name)/\(name); echo 3 > d/\(name)/new")
             try meet(one, two, base: base)
             for machine in [one, two, one] {
                 let files = try machine.files()
+                #expect(files.contains("d/\(name)/new 3"), "\(files)")
+                let older = try machine.older()
+                #expect(older.isEmpty, "\(older)")
                 #expect(files.contains("2") && files.contains("d/\(name)/\(name) 1"), "\(files)")
                 if script == "mv d e" { #expect(files.contains("e/other 1"), "\(files)") }
+            }
+            try one.fsckIsClean()
+            try two.fsckIsClean()
+        }
+
+        @Test(.enabled(if: canBind, why), arguments: [1, 2, 3]) func aFolderInOnesThatAreGone(depth: Int) throws {
+            let folder = ["d", "e", "f"].prefix(depth).joined(separator: "/")
+            let (one, two, base) = try pair("mkdir -p \(folder); echo 1 > \(folder)/file; echo 1 > \(folder)/other")
+            try two.work("rm -r d")
+            try one.work("echo 2 > \(folder)/new; echo 2 >> \(folder)/other")
+            try meet(one, two, base: base)
+            for machine in [one, two, one, two] {
+                let files = try machine.files()
+                #expect(files == ["2", "\(folder)/new 2", "\(folder)/other 1"], "\(files)")
+                let older = try machine.older()
+                #expect(older.isEmpty, "\(older)")
+            }
+        }
+
+        /// Both machines rename a folder: there are two with what it had, and neither makes the other one look older.
+        @Test(.enabled(if: canBind, why)) func aFolderWithTwoNewNames() throws {
+            let (one, two, base) = try pair("mkdir -p d/in; echo 1 > d/in/file; echo 1 > d/file")
+            try one.work("mv d e; echo 2 > e/file; echo 2 > e/in/file")
+            try two.work("mv d f")
+            try meet(one, two, base: base)
+            for machine in [one, two] {
+                try machine.work("chmod 600 f/in/file; echo 3 > f/file")
+                let files = try machine.files()
+                #expect(files == ["e/file 2", "e/in/file 2", "f/file 3", "f/in/file 1"], "\(files)")
+                let older = try machine.older()
+                #expect(older.isEmpty, "\(older)")
             }
             try one.fsckIsClean()
             try two.fsckIsClean()
