@@ -161,6 +161,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var holds: [Hold]?
     /// The most seconds that a hold delays an eviction; 0 if there are no holds, nil from an older daemon.
     public var longestHold: Double?
+    /// Whether several machines change the vault in turns, each in its own copy; nil from an older daemon.
+    public var synchronised: Bool?
 
     private enum CodingKeys: String, CodingKey {
         case state, graceRemaining, deadline, evictionPhase, inodesToInvalidate, lastLockDuration, classKeys,
@@ -169,7 +171,7 @@ public struct Status: Codable, Hashable, Sendable {
             unlockedMemory, grace, readOnly, version, formatVersion, pid, program, whenLocked, freezeTimeout,
             waitingRequests, instance, sequence, changed, hasPasscode, lockWhenIdle, rotation, ending, guesses,
             vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime, takenOver, transport,
-            transportReason, freshness, holds, longestHold
+            transportReason, freshness, holds, longestHold, synchronised
     }
 
     public init(
@@ -183,7 +185,8 @@ public struct Status: Codable, Hashable, Sendable {
         unlockedMemory: Int? = nil, guesses: Guesses? = nil, vaultProof: String? = nil, logFile: String? = nil,
         refusals: Refusals? = nil, alwaysReadOnly: Bool? = nil, deep: Bool? = nil, forgetAfter: Double? = nil,
         forgetTime: Double? = nil, takenOver: Bool? = nil, transport: Transport? = nil,
-        transportReason: NoRing? = nil, freshness: Freshness? = nil, holds: [Hold]? = nil, longestHold: Double? = nil
+        transportReason: NoRing? = nil, freshness: Freshness? = nil, holds: [Hold]? = nil, longestHold: Double? = nil,
+        synchronised: Bool? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -227,6 +230,7 @@ public struct Status: Codable, Hashable, Sendable {
         self.freshness = freshness
         self.holds = holds
         self.longestHold = longestHold
+        self.synchronised = synchronised
         self.mountPoint = mountPoint
         self.vault = vault
         self.deviceKeyFile = deviceKeyFile

@@ -27,6 +27,8 @@ public struct MountFacts: Sendable {
     public var longestHold: Duration
     /// Why there are none, with the policy's file and line; nil if there are.
     public var noHolds: String?
+    /// Whether several machines change the vault in turns, each in its own copy.
+    public var isSynchronised = false
     /// How the device key is kept: "software" is a file.
     public var deviceKey: String
     /// The file with the device key, plain or sealed by a TPM.
@@ -100,7 +102,8 @@ public struct MountFacts: Sendable {
             forgetAfter: forgetAfter?.seconds,
             forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds },
             takenOver: isTakenOver() ? true : nil, transport: transport.way, transportReason: transport.reason,
-            freshness: mount.freshness, holds: moment.holds, longestHold: longestHold.seconds)
+            freshness: mount.freshness, holds: moment.holds, longestHold: longestHold.seconds,
+            synchronised: isSynchronised)
     }
 
     private var freezeTimeout: Double? {

@@ -83,6 +83,7 @@ final class RunningMount: Sendable {
         do throws(Failure) {
             var facts = MountFacts(configuration, opened, device: mount.device, logFile: logFile)
             facts.longestHold = .seconds(policy.longestHold)
+            facts.isSynchronised = opened.keybag.file.isSynchronised
             facts.noHolds = policy.violationOfHolding?.description
             let lock = try Failure.makingThreads { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log, manager: manager)

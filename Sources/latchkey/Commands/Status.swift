@@ -37,6 +37,7 @@ struct StatusCommand: ParsableCommand {
             vault looks as it did then, hasLostJournal, trouble: why nothing is remembered; absent with --freshness off), \
             holds (pid, uid, command, because, seconds: the programs that hold the lock; only if there are any), \
             longestHold (seconds that a program may hold it), \
+            synchronised (whether several machines change the vault in turns, each in its own copy), \
             transport (io_uring or device: how the kernel's requests come), \
             transportReason (why not by io_uring: not-wanted, freezes, not-supported, switched-off, forbidden, \
             refused), program (path, device, inode: the file that the daemon runs), newerInstalled (true once \
@@ -132,6 +133,13 @@ struct StatusReport: Encodable {
                 ["not protected: encrypted with the device key alone,", "until latchkey passwd sets a passcode"])
         }
         table.add("vault", "\(status.vault)\(status.readOnly ? " (read-only)" : "")")
+        if let synchronised = status.synchronised {
+            table.add(
+                "machines",
+                synchronised
+                    ? "several, in turns, each in its own copy: a synchronised vault"
+                    : "one at a time, in this folder: not a synchronised vault")
+        }
         table.add("class keys", "\(status.classKeys.isEmpty ? "none in memory" : letters(status.classKeys))")
         table.add("open files", "\(openFiles)")
         table.add("file keys", status.fileKeysInMemory == 0 ? "none in memory" : "\(status.fileKeysInMemory) in memory")
