@@ -264,6 +264,7 @@ class FileHeader:
     changed: tuple[int, int]
     written: tuple[int, int]
     numbers_blocks: bool
+    machine: int
 
     def shown_time(self, backing: tuple[int, int]) -> tuple[int, int]:
         """When the file was modified, by the backing file's own time."""
@@ -344,7 +345,7 @@ def open_header(keys: VolumeKeys, raw: bytes) -> FileHeader:
     return FileHeader(file, current, pending, generation, length, provisional, sparse,
                       [bindings[at:at + 16] for at in range(0, 16 * count, 16)], (seconds, nanoseconds), stamp,
                       (change_seconds, change_nanoseconds), (written_seconds, written_nanoseconds),
-                      bool(flags & NUMBERED))
+                      bool(flags & NUMBERED), machine)
 
 
 # Files: summaries --------------------------------------------------------------------------------------------------
@@ -894,6 +895,8 @@ class Replay:
     holes: dict[bytes, list[range]] = field(default_factory=dict)
     headers: set[bytes] = field(default_factory=set)
     renamed: dict[bytes, dict[bytes, bytes]] = field(default_factory=dict)
+    # The journal is from before the vault became a synchronised one.
+    earlier: bool = False
 
     def left_by_a_crash(self, status: os.stat_result) -> bool:
         """Whether an object last changed in a session that did not end cleanly, as far as its ctime shows."""
@@ -930,6 +933,8 @@ def journal_name(keys: VolumeKeys) -> bytes:
 def read_journal(keys: VolumeKeys, vault: bytes) -> Replay:
     replay = Replay()
     path = os.path.join(vault, journal_name(keys))
+    if keys.synchronised and not os.path.lexists(path):
+        path, replay.earlier = os.path.join(vault, b"lk.journal"), True
     try:
         raw = read_file(path, HEADER_SIZE - 1)
     except FileNotFoundError:
@@ -1017,6 +1022,8 @@ def find_file(replay: Replay, keys: VolumeKeys, vault: bytes, file: bytes, path:
                 continue
             header = open_header(keys, raw)
         except (Refused, OSError):
+            continue
+        if replay.earlier and header.machine:
             continue
         if header.file == file and (path or any(header.generation in fit for fit in fits)):
             return candidate, header.generation
@@ -1665,7 +1672,9 @@ class Vault:
         for name in (b"lk.dir", b"lk.dir.new"):
             path = os.path.join(backing, name)
             try:
-                target = read_file(path, 59) if self.keybag.records_are_files else os.readlink(path)
+                # Until it has become a file, in a vault that became a synchronised one.
+                is_link = not self.keybag.records_are_files or self.keys.synchronised and os.path.islink(path)
+                target = os.readlink(path) if is_link else read_file(path, 59)
                 return Directory(backing, binding, open_directory_record(self.keys, binding, target))
             except Refused as refused:
                 failure = refused

@@ -160,19 +160,24 @@ extension RecoveryJournal {
     private func find(_ intent: Intent, _ path: BackingPath) throws(VaultError) -> Found? {
         guard !path.names.isEmpty else {
             let match = try Walk(vault: vault).find {
-                $0.file == intent.file && intent.first(fitting: $0.generation) != nil
+                concerns($0) && $0.file == intent.file && intent.first(fitting: $0.generation) != nil
             }
             return match.map { Found(descriptor: $0.descriptor, generation: $0.header.generation) }
         }
         guard let descriptor = try vault.openForReplay(path) else { return nil }
         do throws(VaultError) {
             let header = try vault.readHeader(of: descriptor)
+            guard concerns(header) else { return nil }
             return header.file == intent.file ? Found(descriptor: descriptor, generation: header.generation) : nil
         } catch {
             guard case .damaged = error else { throw error }
             return try vault.isVoid(descriptor) ? Found(descriptor: descriptor, generation: 0) : nil
         }
     }
+
+    /// Whether the journal may know of a header. What a machine has written since the vault became a synchronised one,
+    /// a journal from before has not seen, whatever the generations are.
+    private func concerns(_ header: FileHeader) -> Bool { !isEarlier || header.machine == 0 }
 
     /// Makes the holes, puts the last version of each block in place, then writes the last header. The blocks are
     /// durable before the header is written, so that it never confirms what is not there.

@@ -50,7 +50,7 @@ extension Vault {
     }
 
     /// Holds an entry with O_PATH, which takes no permission but search permission in its folder.
-    private func pin(_ name: Name, in folder: Descriptor, _ flags: Int32) throws(VaultError) -> Descriptor {
+    func pin(_ name: Name, in folder: Descriptor, _ flags: Int32) throws(VaultError) -> Descriptor {
         try withOwnerPermissions(0o100, of: .file(folder)) { () throws(VaultError) in
             try backing { () throws(Errno) in try store.open(name, in: folder, O_PATH | flags, mode: 0) }
         }

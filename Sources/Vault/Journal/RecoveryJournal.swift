@@ -8,6 +8,8 @@ package struct RecoveryJournal {
     let vault: Vault
     let file: Descriptor
     package let head: JournalHead
+    /// It is of the time before the vault became a synchronised one, in which this machine has no journal yet.
+    package let isEarlier: Bool
 
     private static let noFile = "the journal is not a regular file"
 
@@ -22,17 +24,19 @@ package struct RecoveryJournal {
         self.vault = vault
         self.file = file
         self.head = head
+        isEarlier = vault.isSynchronised && vault.foundJournalName == .journal
     }
 
     /// Nil if the vault has no journal.
     ///
-    /// - Parameter name: of another machine's; nil for this one's.
+    /// - Parameter name: of another machine's; nil for the one with which this machine's next session begins.
     package init?(of vault: Vault, named name: Name? = nil) throws(VaultError) {
         self.vault = vault
+        let name = name ?? vault.foundJournalName
+        isEarlier = vault.isSynchronised && name == .journal
         do throws(Errno) {
             file = try vault.store.open(
-                name ?? vault.journalName, in: vault.store.root,
-                vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
+                name, in: vault.store.root, vault.isReadOnly ? OpenFlags.read : OpenFlags.readWrite, mode: 0)
         } catch {
             switch error {
             case .ENOENT: return nil

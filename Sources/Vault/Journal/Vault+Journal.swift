@@ -15,6 +15,17 @@ extension Vault {
         options.machine.map { Name(ascii: BackingName.machineJournalPrefix + "\($0)") } ?? .journal
     }
 
+    /// The journal with which the next session begins: this machine's, or, if it has none yet, the one from before the
+    /// vault became a synchronised one.
+    package var foundJournalName: Name {
+        guard isSynchronised else { return journalName }
+        do throws(Errno) { _ = try store.status(of: journalName, in: store.root) } catch {
+            let hasEarlier = (try? store.status(of: .journal, in: store.root)) != nil
+            if error == .ENOENT, hasEarlier { return .journal }
+        }
+        return journalName
+    }
+
     /// The journal of this session; `EROFS` in a read-only vault.
     func openJournal() throws(Errno) -> Journal {
         guard let journal = journal.withLock({ $0 }) else { throw .EROFS }
@@ -29,6 +40,7 @@ extension Vault {
         let now = UInt64(max(0, Timespec.now.seconds))
         var head = JournalHead(volume: keys.volume, partSize: options.journalSize.part)
         try replayOthers()
+        makeRootRecordFile()
         let file: Descriptor
         if let old = try RecoveryJournal(of: self) {
             head.features = old.head.features
@@ -47,7 +59,13 @@ extension Vault {
                 head.nextEpoch += 1 << 32
             }
             head.nextEpoch = meetJournal(old.head.nextEpoch, raising: head.nextEpoch)
-            file = try options.tookOver && old.head.opened != 0 ? newJournal(head, insteadOf: old.file) : old.file
+            if old.isEarlier {
+                file = try makeJournal(head)
+                // It would be ignored from now on.
+                try? store.unlink(.journal, in: store.root)
+            } else {
+                file = try options.tookOver && old.head.opened != 0 ? newJournal(head, insteadOf: old.file) : old.file
+            }
         } else {
             head.nextEpoch = meetJournal(nil, raising: head.nextEpoch)
             file = try makeJournal(head)

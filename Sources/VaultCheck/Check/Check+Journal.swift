@@ -25,7 +25,8 @@ extension Check {
         } catch {
             report(
                 Finding(
-                    error, .journal, "the journal cannot be read", at: Spot(treePath: .root, stored: vault.journalName))
+                    error, .journal, "the journal cannot be read",
+                    at: Spot(treePath: .root, stored: vault.foundJournalName))
             )
         }
     }
@@ -34,13 +35,15 @@ extension Check {
 extension Vault {
     /// Throws if the journal is not a regular file: an attacker may have replaced it.
     func requireJournalFile() throws(VaultError) {
-        guard let status = try? store.status(of: journalName, in: store.root), status.kind != .regular else { return }
+        guard let status = try? store.status(of: foundJournalName, in: store.root), status.kind != .regular else {
+            return
+        }
         throw .damaged("the journal is not a regular file")
     }
 
     /// Whether the journal is missing although the vault has entries: it is made before the first file.
     var lacksJournal: Bool {
-        guard (try? store.status(of: journalName, in: store.root)) == nil,
+        guard (try? store.status(of: foundJournalName, in: store.root)) == nil,
             let listing = try? openFolder(.current, in: store.root), let entries = try? store.nextEntries(of: listing)
         else { return false }
         return entries.contains { entry in

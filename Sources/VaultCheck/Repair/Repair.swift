@@ -117,7 +117,7 @@ public final class Repair: Sendable {
                 finding?.repair = .done("its head was made anew, and its records were written to the files")
             } catch {
                 guard error.isDamage else { throw error }
-                try vault.moveOutOfTheWay(vault.journalName, in: vault.store.root)
+                try vault.moveOutOfTheWay(vault.foundJournalName, in: vault.store.root)
                 finding?.repair = .done("an empty one was made")
             }
             try vault.recover()

@@ -43,7 +43,7 @@ extension Vault {
     /// own MAC.
     func rebuildJournalHead() throws(VaultError) {
         let file = try backing { () throws(Errno) in
-            try store.open(journalName, in: store.root, OpenFlags.readWrite, mode: 0)
+            try store.open(foundJournalName, in: store.root, OpenFlags.readWrite, mode: 0)
         }
         let status = try backing { () throws(Errno) in try store.status(of: file) }
         let area = UInt64(max(0, status.size - Int64(JournalHead.areaOffset)))
@@ -79,7 +79,7 @@ extension Vault {
 
     private func removeJournal() throws(VaultError) {
         try backing { () throws(Errno) in
-            try store.unlink(journalName, in: store.root)
+            try store.unlink(foundJournalName, in: store.root)
             try store.synchronize(store.root, dataOnly: false)
         }
     }

@@ -19,8 +19,10 @@ struct JournalFacts: Encodable {
     /// - Parameter machine: this machine, if the vault is synchronised.
     init?(in store: DirectoryStore, isMounted: Bool, _ keys: VolumeKeys?, of machine: MachineTag?) {
         let flags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW
-        let name = machine.map { Name(ascii: BackingName.machineJournalPrefix + "\($0)") } ?? .journal
-        guard let file = try? store.open(name, in: store.root, flags), let status = try? store.status(of: file),
+        // Of the time before the vault became a synchronised one, if this machine has none of its own yet.
+        let names = (machine.map { [Name(ascii: BackingName.machineJournalPrefix + "\($0)")] } ?? []) + [.journal]
+        let file = names.lazy.compactMap { try? store.open($0, in: store.root, flags) }.first
+        guard let file, let status = try? store.status(of: file),
             status.kind == .regular
         else { return nil }
         bytes = UInt64(max(0, status.size))

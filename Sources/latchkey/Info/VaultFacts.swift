@@ -174,7 +174,9 @@ struct VaultFacts: Encodable {
         let traits = StoreTraits(
             nameMax: Int(keybag.settings.nameMaximum),
             recordKind: keybag.settings.directoryRecords == .file ? .file : .symbolicLink)
-        let vault = Vault(store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: true)
+        let vault = Vault(
+            store: store, keys: keybag.keys, ring: keybag.ring, traits: traits, isReadOnly: true,
+            machine: keybag.machine)
         do throws(VaultError) { return try vault.rootClass().name } catch {
             switch error {
             case .damaged(let reason): throw .damaged(reason: reason)
