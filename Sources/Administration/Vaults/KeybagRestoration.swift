@@ -29,11 +29,13 @@ public struct KeybagRestoration: ~Copyable {
     ) throws(Failure) {
         let keys = try backup.volumeKeys()
         let settings = backup.settings
+        let isSynchronised = backup.isOfSynchronised(store)
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
-            recordKind: settings.directoryRecords == .file ? .file : .symbolicLink)
+            recordKind: settings.directoryRecords == .file || isSynchronised ? .file : .symbolicLink)
         let vault = Vault(
-            store: store, keys: keys, ring: KeyRing(volume: keys.volume), traits: traits, isReadOnly: true)
+            store: store, keys: keys, ring: KeyRing(volume: keys.volume), traits: traits, isReadOnly: true,
+            machine: isSynchronised ? .own(in: keys.volume) : nil)
         do throws(VaultError) { try vault.checkRoot() } catch { throw .otherRoot }
     }
 

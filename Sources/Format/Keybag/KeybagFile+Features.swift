@@ -24,6 +24,16 @@ extension KeybagFile {
     /// Whether several machines change the vault in turns, each in its own copy of the folder.
     public var isSynchronised: Bool { features.incompatible & Self.synchronisedFeature != 0 }
 
+    /// Makes the vault a synchronised one: several machines change it in turns, and its directory records are files.
+    ///
+    /// It gets the features of a new vault as well: a program that knows this one knows them.
+    public mutating func becomeSynchronised() {
+        features.incompatible |= Self.synchronisedFeature | Self.featuresOfNew
+        settings = KeybagSettings(
+            created: settings.created, nameMaximum: settings.nameMaximum, directoryRecords: .file,
+            eraseAfter: settings.eraseAfter)
+    }
+
     public var canWrite: Bool {
         features.incompatible & ~Self.knownFeatures == 0 && features.readOnlyCompatible == 0
     }

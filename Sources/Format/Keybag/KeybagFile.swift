@@ -29,7 +29,7 @@ public struct KeybagFile: Hashable, Sendable {
     public var generation: UInt64
     /// No keybag is written so often: a higher one was made to end the counting.
     public static let highestGeneration: UInt64 = 1 << 62
-    public let settings: KeybagSettings
+    public internal(set) var settings: KeybagSettings
     /// The public key of class B: X25519, 32 bytes.
     public var publicKey: [UInt8]
     /// Volume key and class key D, wrapped with a key from the device key: 72 bytes.

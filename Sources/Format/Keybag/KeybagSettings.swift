@@ -1,4 +1,4 @@
-/// Settings that are fixed when the vault is made.
+/// Settings that are fixed when the vault is made, or made a synchronised one.
 public struct KeybagSettings: Hashable, Sendable {
     /// How a directory's record is stored.
     public enum DirectoryRecords: UInt8, Sendable {

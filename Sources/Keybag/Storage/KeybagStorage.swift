@@ -93,6 +93,14 @@ struct KeybagStorage: Sendable {
         }
     }
 
+    /// Whether the vault was made a synchronised one after a keybag was written: then its root has its record in a
+    /// file.
+    func hasBecomeSynchronised(since file: KeybagFile) -> Bool {
+        let record = Name(stringLiteral: BackingName.directoryRecord)
+        return !file.isSynchronised && file.settings.directoryRecords == .symbolicLink
+            && (try? store.status(of: record, in: store.root).kind) == .regular
+    }
+
     // MARK: - Writing
 
     /// The first keybag of a vault.

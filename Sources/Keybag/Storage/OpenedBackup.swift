@@ -14,6 +14,11 @@ public struct OpenedBackup: ~Copyable, Sendable {
     public var volume: VolumeIdentifier { file.volume }
     public var settings: KeybagSettings { file.settings }
 
+    /// Whether a vault is a synchronised one, as the backup says, or was made one since.
+    public func isOfSynchronised(_ store: any Store) -> Bool {
+        file.isSynchronised || KeybagStorage(store: store).hasBecomeSynchronised(since: file)
+    }
+
     /// The volume's keys, with which the caller checks whether a vault is the one that was backed up.
     public func volumeKeys() throws(Failure) -> VolumeKeys {
         try crypto(try VolumeKeys(volumeKey: bundle.volumeKey(), volume: volume))
@@ -86,7 +91,7 @@ extension OpenKeybag {
     /// Writes a keybag from a backup into a vault, for a device key of this machine and with a new passcode.
     ///
     /// The slots that need no device key stay: those of the vault's keybag if its keys are the same, else those of the
-    /// backup.
+    /// backup. If the vault was made a synchronised one since the backup, it stays one.
     /// - Throws: `otherKeys` if the vault's keybag belongs to another vault, or its keys were changed since the backup.
     ///   Then nothing has changed.
     public static func restore(
@@ -110,6 +115,7 @@ extension OpenKeybag {
         if let newest = device.newest(of: backup.bundle, file.publicKey), newest.file.generation > file.generation {
             file.slots = newest.file.slots
         }
+        if storage.hasBecomeSynchronised(since: file) { file.becomeSynchronised() }
         file.generation = max(file.generation, device.newestGeneration)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)
