@@ -27,6 +27,7 @@ struct Latchkey: ParsableCommand {
                     DeviceKeyCommand.self,
                     Fsck.self, Doctor.self,
                     Rotate.self,
+                    Synchronise.self,
                     Accept.self,
                     Erase.self,
                 ]),

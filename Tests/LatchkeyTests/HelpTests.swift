@@ -18,7 +18,7 @@ import Testing
         ("status", StatusCommand.self), ("monitor", Monitor.self),
         ("class", Class.self), ("class-get", Class.Get.self), ("class-set", Class.Set.self), ("explain", Explain.self),
         ("policy", PolicyCommand.self), ("policy-check", PolicyCommand.Check.self), ("speed", Speed.self),
-        ("rotate", Rotate.self), ("erase", Erase.self),
+        ("rotate", Rotate.self), ("synchronise", Synchronise.self), ("erase", Erase.self),
         ("keybag", KeybagCommand.self), ("keybag-backup", KeybagCommand.Backup.self),
         ("keybag-restore", KeybagCommand.Restore.self),
         ("device-key", DeviceKeyCommand.self), ("device-key-show", DeviceKeyCommand.Show.self),

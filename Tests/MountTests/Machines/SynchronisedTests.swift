@@ -8,12 +8,15 @@ extension MountTests {
     /// the other one: here cp(1), which does what each test is about. `tools/sync-rounds --apart` lets Syncthing do it.
     @Suite struct Synchronised {
         /// A machine: a copy of the vault in a folder of its own, and an identity.
-        private final class Machine {
+        final class Machine {
             let vault: Vault
             let identity: String
             private let folder: TemporaryFolder
 
-            init(_ number: Int, copying other: Vault? = nil) throws {
+            /// - Parameter options: of init, for a vault that is no copy.
+            init(
+                _ number: Int, copying other: Vault? = nil, _ options: [String] = ["--synchronised", "yes"]
+            ) throws {
                 folder = try TemporaryFolder()
                 identity = try folder.write(String(repeating: "\(number)", count: 32) + "\n", to: "machine-id")
                 if let other {
@@ -24,16 +27,19 @@ extension MountTests {
                     let states = [other, vault].map { $0.folder.path("state/latchkey") }
                     try shell("mkdir -m 700 '\(states[1])'; cp -a '\(states[0])'/*.key '\(states[1])'")
                 } else {
-                    vault = try Vault(["--synchronised", "yes"])
+                    vault = try Vault(options)
                 }
             }
 
-            /// Mounts as this machine: programs that begin in this namespace find its identity.
-            func work(_ body: (MountedVault) throws -> Void) throws {
+            /// Programs that begin in this namespace meanwhile find this machine's identity.
+            func being<Result>(_ body: () throws -> Result) throws -> Result {
                 try run("mount", ["--bind", identity, "/etc/machine-id"])
                 defer { _ = try? attempt("umount", ["/etc/machine-id"]) }
-                try withMount(vault, body)
+                return try body()
             }
+
+            /// Mounts as this machine.
+            func work(_ body: (MountedVault) throws -> Void) throws { try being { try withMount(vault, body) } }
 
             func work(_ script: String) throws { try work { try shell(script, in: $0.path) } }
 
@@ -48,33 +54,31 @@ extension MountTests {
 
             /// What is older than this machine has seen.
             func older() throws -> [String] {
-                try run("mount", ["--bind", identity, "/etc/machine-id"])
-                defer { _ = try? attempt("umount", ["/etc/machine-id"]) }
                 let words = ["fsck", "--freshness", vault.path, "--passcode-file", vault.passcodeFile]
-                return try vault.latchkey(words).text.split(separator: "\n").map(String.init).filter {
+                return try being { try vault.latchkey(words) }.text.split(separator: "\n").map(String.init).filter {
                     $0.contains(" saw ") || $0.contains("is back")
                 }
             }
 
             func fsckIsClean(sourceLocation: SourceLocation = #_sourceLocation) throws {
-                try run("mount", ["--bind", identity, "/etc/machine-id"])
-                defer { _ = try? attempt("umount", ["/etc/machine-id"]) }
-                let found = try vault.latchkey(["fsck", vault.path, "--passcode-file", vault.passcodeFile])
+                let found = try being {
+                    try vault.latchkey(["fsck", vault.path, "--passcode-file", vault.passcodeFile])
+                }
                 #expect(found.status == 0, "\(found)", sourceLocation: sourceLocation)
             }
         }
 
-        private static let canBind: Bool = {
+        static let canBind: Bool = {
             guard geteuid() == 0, let folder = try? TemporaryFolder(), let file = try? folder.write("x", to: "id"),
                 (try? run("mount", ["--bind", file, "/etc/machine-id"])) != nil
             else { return false }
             return (try? run("umount", ["/etc/machine-id"])) != nil
         }()
-        private static let why: Comment = "needs root, to give machines an identity"
+        static let why: Comment = "needs root, to give machines an identity"
 
         /// Brings what only `source` has changed since `base`, file by file, as such programs do: what one has removed
         /// goes unless the other one has changed it, and of what both have changed the second one is put aside.
-        private func meet(_ one: Machine, _ two: Machine, base: String) throws {
+        func meet(_ one: Machine, _ two: Machine, base: String) throws {
             let script = """
                 tree() { (cd "$1" && find . -name lk.claims -prune -o -type f -printf '%P\\n' | sort); }
                 changed() { ! cmp -s "$1/$3" "$2/$3"; }
