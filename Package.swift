@@ -75,6 +75,8 @@ let package = Package(
         // Files of configuration: the part of TOML that they use, and which of them can be trusted.
         module("TOML", ["Posix"]),
         module("Policy", ["Format", "LockSources", "TOML"]),
+        // Several machines in one vault: who may use what.
+        module("Sharing", ["Posix"]),
         module("Bus", ["CBus", "Posix"]),
         // What makes the agent lock vaults, by name.
         module("LockSources"),
@@ -181,6 +183,14 @@ let package = Package(
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: strict),
         tests("FuzzTests", ["FuzzTargets", "TestSupport"]),
+        // Several machines with one vault, on a store whose calls, failures and time a seed decides.
+        .target(
+            name: "LeaseSimulation", dependencies: ["Posix", "Sharing", "TestSupport"], path: "Tests/LeaseSimulation",
+            exclude: ["Driver"], swiftSettings: strict),
+        .executableTarget(
+            name: "lease-simulation", dependencies: ["LeaseSimulation"], path: "Tests/LeaseSimulation/Driver",
+            swiftSettings: strict),
+        tests("SharingTests", ["LeaseSimulation"]),
         // Every modification that an attacker can make to a vault's folder, and how a reader must respond.
         .target(
             name: "Tampering",

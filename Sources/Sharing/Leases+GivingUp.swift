@@ -1,0 +1,39 @@
+public import Posix
+
+extension Leases {
+    /// Gives up what other machines wait for. The keeper does so each `LeaseTimes.poll`.
+    public func answerWishes() throws(Errno) {
+        let wishes = try store.wishes()
+        var failure: Errno?
+        for handover in table.withLock({ $0.beginGivingUp(wishes) }) {
+            do throws(Errno) { try giveUp(handover) } catch { failure = error }
+        }
+        surroundings.wakeAll()
+        if let failure { throw failure }
+    }
+
+    /// Gives up leases that no request uses, until at most so many are left.
+    public func giveUpIdle(keeping most: Int) throws(Errno) {
+        while table.withLock({ $0.objects }) > most, let handover = table.withLock({ $0.beginGivingUpAny() }) {
+            try giveUp(handover)
+        }
+    }
+
+    func giveUp(_ handover: LeaseTable.Handover) throws(Errno) {
+        let object = handover.object
+        // If the changes cannot be brought into place, the lease stays.
+        var held: LeaseKind? = handover.held
+        defer {
+            table.withLock { [held] table in table.end(object, with: held) }
+            surroundings.wakeAll()
+        }
+        if object != .register, handover.held == .write { try owner.settle(object) }
+        if let kept = handover.kept, try store.lock(object, kept) {
+            held = kept
+            return
+        }
+        forget(object)
+        held = nil
+        try store.unlock(object)
+    }
+}

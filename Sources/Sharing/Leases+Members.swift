@@ -1,0 +1,91 @@
+public import Posix
+
+extension Leases {
+    /// Begins to work with the vault. What this machine itself has left is in place before.
+    ///
+    /// - Throws: EBUSY if another process of this machine works with it.
+    public func join() throws(Errno) {
+        while true {
+            try recover(machine)
+            try lock(.register, .write)
+            // Between the two, another process of this machine may have come and gone.
+            let start = surroundings.now
+            let old = try record(of: machine)
+            if let old, old.state != .left {
+                try store.unlock(.register)
+                guard try !store.isSignLocked(of: machine) else { throw .EBUSY }
+                continue
+            }
+            guard try store.lockSign(of: machine) else {
+                try store.unlock(.register)
+                throw .EBUSY
+            }
+            let record = MemberRecord(
+                machine: machine, epoch: (old?.epoch ?? 0) + 1, state: .active, lease: times.lease)
+            try store.write(record)
+            membership.begin(record, at: start)
+            // A machine that has lost its lock of the register would not learn of this one.
+            try adoptRegister()
+            try recoverTheDead()
+            // The others learn of this machine when they read the register again.
+            return try store.unlock(.register)
+        }
+    }
+
+    /// Ends the work with the vault: all is in place.
+    ///
+    /// - Throws: EBUSY if requests use something.
+    public func leave() throws(Errno) {
+        let end = surroundings.now + times.patience
+        while true {
+            try giveUpIdle(keeping: 0)
+            guard table.withLock({ $0.objects }) > 0 else { break }
+            // The keeper may be giving up the last ones.
+            guard surroundings.now < end else { throw .EBUSY }
+            try surroundings.pause(for: times.poll)
+        }
+        try membership.check()
+        guard let old = try record(of: machine), old.state == .active else { throw .EIO }
+        membership.end()
+        try store.write(MemberRecord(machine: machine, epoch: old.epoch, state: .left, lease: old.lease))
+        try store.unlockSign(of: machine)
+    }
+
+    /// Looks whether this machine is still the one that counts. The keeper does so each `LeaseTimes.interval`.
+    public func look() throws(Errno) { try membership.look() }
+
+    func record(of machine: MachineNumber) throws(Errno) -> MemberRecord? {
+        try store.members().first { $0.machine == machine }
+    }
+
+    /// Brings into place what a machine has left, unless it lives.
+    func recover(_ dead: MachineNumber) throws(Errno) {
+        while true {
+            guard let record = try record(of: dead), record.state != .left else { return forgetMember(dead) }
+            if record.state == .active, try store.isSignLocked(of: dead) { return }
+            if try store.lockRecovery(of: dead) { break }
+            try surroundings.pause(for: times.interval)
+        }
+        defer { try? store.unlockRecovery(of: dead) }
+        let start = surroundings.now
+        // Another machine may have done it meanwhile, or it may have come back.
+        guard let old = try record(of: dead), old.state != .left else { return forgetMember(dead) }
+        if old.state == .active, try store.isSignLocked(of: dead) { return }
+        let lease = max(old.lease, times.lease)
+        let claim = MemberRecord(machine: dead, epoch: old.epoch + 1, state: .recovering, lease: lease)
+        try store.write(claim)
+        // This machine is no member yet if it recovers itself: what it changes counts as long as the record is its own.
+        if dead == machine { membership.begin(claim, at: start) }
+        // Also if another machine was about to recover it, and is gone now: it may have changes under way.
+        try surroundings.pause(for: LeaseTimes(lease: lease).settle)
+        try membership.check()
+        try owner.replay(dead)
+        try membership.check()
+        try store.write(MemberRecord(machine: dead, epoch: claim.epoch, state: .left, lease: old.lease))
+        forgetMember(dead)
+    }
+
+    private func forgetMember(_ machine: MachineNumber) {
+        others.withLock { others in others.removeAll { $0 == machine } }
+    }
+}

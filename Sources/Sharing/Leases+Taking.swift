@@ -1,0 +1,69 @@
+import Posix
+
+extension Leases {
+    /// Takes a lease from the store. What dead machines have left is in place before it counts.
+    ///
+    /// - Parameter held: what this machine has; after an error it has nothing.
+    /// - Returns: what it has then.
+    func take(_ object: LeaseObject, _ kind: LeaseKind, instead held: LeaseKind?) throws(Errno) -> LeaseKind {
+        if held != nil, try store.lock(object, kind) {
+            do throws(Errno) {
+                // Nothing was changed in between. But a machine that the store has lost may still read what it had.
+                try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
+                try membership.check()
+            } catch {
+                forget(object)
+                try? store.unlock(object)
+                throw error
+            }
+            return kind
+        }
+        forget(object)
+        if held != nil { try store.unlock(object) }
+        try lock(object, kind)
+        do throws(Errno) {
+            if object == .register {
+                try adoptRegister()
+            } else {
+                try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
+                try owner.adopt(object, kind)
+            }
+            // What was read counts only if this machine had the lease all the time.
+            try membership.check()
+        } catch {
+            forget(object)
+            try? store.unlock(object)
+            throw error
+        }
+        return kind
+    }
+
+    /// Locks an object in the store, and lets others know meanwhile that this machine waits.
+    func lock(_ object: LeaseObject, _ kind: LeaseKind) throws(Errno) {
+        if try store.lock(object, kind) { return }
+        let wish = Wish(object, kind)
+        let end = surroundings.now + times.patience
+        try store.wish(wish, isOver: false)
+        defer { try? store.wish(wish, isOver: true) }
+        while !(try store.lock(object, kind)) {
+            guard surroundings.now < end else { throw .ETIMEDOUT }
+            try surroundings.pause(for: times.poll)
+        }
+    }
+
+    /// Brings into place what machines that are gone have left. After that, a lock that was just taken means that the
+    /// object is as its last holder has left it. Needs a lease of the register.
+    func recoverTheDead() throws(Errno) {
+        for member in others.withLock({ $0 }) where !(try store.isSignLocked(of: member)) { try recover(member) }
+    }
+
+    func forget(_ object: LeaseObject) { if object != .register { owner.forget(object) } }
+
+    /// Reads the register: which other machines may have leases.
+    func adoptRegister() throws(Errno) {
+        let records = try store.members()
+        others.withLock { others in
+            others = records.filter { $0.machine != machine && $0.state != .left }.map(\.machine)
+        }
+    }
+}
