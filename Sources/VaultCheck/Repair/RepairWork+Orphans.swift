@@ -52,7 +52,7 @@ extension RepairWork {
         let folder = try folder(of: spot.treePath).descriptor
         if vault.isShell(stored, nil, in: folder) {
             // Not with what a synchronisation program is just bringing.
-            try backing { () throws(Errno) in try store.removeDirectory(stored, in: folder) }
+            try vault.removeShell(stored, in: folder)
             try flush(folder)
             dropSidecar(of: stored, in: folder)
             return .done("removed")

@@ -204,10 +204,10 @@ extension MountTests {
         @Test(arguments: [false, true]) func shells(isArriving: Bool) throws {
             let vault = try Vault(["--synchronised", "yes"])
             let long = String(repeating: "long ", count: 50)
-            try withMount(vault) { try shell("mkdir there '\(long)'; echo x > there/file", in: $0.path) }
+            try withMount(vault) { try shell("mkdir -p there '\(long)/in'; echo x > there/file", in: $0.path) }
             let folder = try shell("find '\(vault.path)' -name 'lk.long.*' -type d").text.dropLast()
             let (kept, temporary) = (vault.folder.path("kept"), "\(folder)/.syncthing.file.tmp")
-            try shell("mv '\(folder)' '\(kept)'; mkdir '\(folder)'")
+            try shell("cp -a '\(folder)' '\(kept)'; find '\(folder)' -type f -delete")
             if isArriving { try shell("touch '\(temporary)'") }
             try withMount(vault) { mount in
                 let listing = try shell("ls -A", in: mount.path)
@@ -217,7 +217,7 @@ extension MountTests {
                 let made = try attempt("mkdir", [mount.path + "/" + long])
                 #expect(made.status == (isArriving ? 1 : 0))
             }
-            if isArriving { try shell("mv '\(kept)'/* '\(folder)'; rm '\(temporary)'") }
+            if isArriving { try shell("cp -a '\(kept)'/. '\(folder)'; rm '\(temporary)'") }
             try withMount(vault) { mount in
                 let listing = try shell("ls -A | wc -l; echo y > '\(long)/y'", in: mount.path)
                 #expect(listing.text == "2\n")
@@ -227,9 +227,10 @@ extension MountTests {
 
         @Test func shellsAreRemoved() throws {
             let vault = try Vault(["--synchronised", "yes"])
-            try withMount(vault) { try shell("mkdir empty", in: $0.path) }
-            let folder = try shell("find '\(vault.path)' -mindepth 1 -type d ! -name lk.claims").text.dropLast()
-            try shell("rm '\(folder)'/*")
+            try withMount(vault) { try shell("mkdir -p empty/empty/empty", in: $0.path) }
+            let folder = try shell("find '\(vault.path)' -mindepth 1 -maxdepth 1 -type d ! -name lk.claims").text
+                .dropLast()
+            try shell("find '\(folder)' -type f -delete")
             let words = ["fsck", vault.path, "--passcode-file", vault.passcodeFile]
             let found = try vault.latchkey(words).succeeded()
             #expect(found.text.contains("contents were removed, or have not arrived"), "\(found)")
