@@ -10,7 +10,6 @@ extension Leases {
             do throws(Errno) {
                 // Nothing was changed in between. But a machine that the store has lost may still read what it had.
                 try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
-                try membership.check()
             } catch {
                 forget(object)
                 try? store.unlock(object)
@@ -28,8 +27,6 @@ extension Leases {
                 try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
                 try owner.adopt(object, kind)
             }
-            // What was read counts only if this machine had the lease all the time.
-            try membership.check()
         } catch {
             forget(object)
             try? store.unlock(object)

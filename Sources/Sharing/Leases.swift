@@ -46,6 +46,7 @@ public final class Leases: Sendable {
         while true {
             switch table.withLock({ $0.enter(object, kind) }) {
             case .entered:
+                // Also what was read while the lease was taken counts only if no machine has taken over meanwhile.
                 do throws(Errno) { return try membership.check() } catch {
                     release(object)
                     throw error
