@@ -24,6 +24,8 @@ extension Leases {
                 machine: machine, epoch: (old?.epoch ?? 0) + 1, state: .active, lease: times.lease)
             try store.write(record)
             membership.begin(record, at: start)
+            // If the store has lost this machine meanwhile, another one may have read the register without this record.
+            try lock(.register, .write)
             // A machine that has lost its lock of the register would not learn of this one.
             try adoptRegister()
             try recoverTheDead()

@@ -16,8 +16,8 @@ final class Scheduler: @unchecked Sendable {
         fileprivate let gate = DispatchSemaphore(value: 0)
         fileprivate var wakes = Duration.zero
         fileprivate var condition: (() -> Bool)?
-        /// A call that takes effect by then, whatever becomes of its process.
-        fileprivate var deadline: Duration?
+        /// A call that takes effect when the task wakes, whatever becomes of its process.
+        fileprivate var isFlying = false
         fileprivate var isDone = false
 
         fileprivate init(_ name: String, of process: Process?) {
@@ -99,9 +99,10 @@ final class Scheduler: @unchecked Sendable {
     /// A call whose effect comes within a time. Its process may be stopped meanwhile.
     func fly(atMost time: Duration) {
         guard let task = running else { return }
-        task.deadline = now + time
+        if isLucky(1, of: 10) { task.wakes = now + .milliseconds(number(below: Int(time / .milliseconds(1)))) }
+        task.isFlying = true
         switchFrom(task)
-        task.deadline = nil
+        task.isFlying = false
     }
 
     private func switchFrom(_ task: Task) {
@@ -132,13 +133,11 @@ final class Scheduler: @unchecked Sendable {
             let ready = tasks.filter(canRun)
             if !ready.isEmpty {
                 // Time passes also while something could run: a machine is slow.
-                if isLucky(1, of: 30), ready.allSatisfy({ $0.deadline == nil }) {
-                    now += .milliseconds(number(below: 3000))
-                }
+                if isLucky(1, of: 30) { passTime() }
                 return ready[number(below: ready.count)]
             }
             let times = tasks.filter { $0.condition == nil || $0.process?.isStopped(at: now) == true }
-                .map { max($0.wakes, $0.process?.stoppedUntil ?? .zero) }
+                .map { $0.isFlying ? $0.wakes : max($0.wakes, $0.process?.stoppedUntil ?? .zero) }
             // With a failure, all ends: each call fails then.
             guard let next = times.filter({ $0 > now }).min() else {
                 if failure == nil {
@@ -151,10 +150,16 @@ final class Scheduler: @unchecked Sendable {
         }
     }
 
+    /// Calls on their way take effect in time.
+    private func passTime() {
+        let end = tasks.lazy.filter(\.isFlying).map(\.wakes).min() ?? .seconds(1 << 40)
+        now = max(now, min(now + .milliseconds(number(below: 3000)), end))
+    }
+
     private func canRun(_ task: Task) -> Bool {
         if failure != nil { return true }
         // What is on its way arrives, also if who has sent it is stopped.
-        if task.deadline != nil { return true }
+        if task.isFlying { return task.wakes <= now }
         if let process = task.process, process.isStopped(at: now) { return false }
         return task.wakes <= now && task.condition?() != false
     }

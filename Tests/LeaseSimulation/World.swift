@@ -17,6 +17,10 @@ public final class World: @unchecked Sendable {
     private var living: [(process: Process, vault: SimulatedVault)] = []
     /// How many faults are still to come.
     private var faults: Int
+    /// How often a process is killed, stopped or cut off, and how often the power goes, of all faults: each schedule
+    /// has a kind that it meets most.
+    private let weights: [Int]
+    private static let allWeights = [[4, 2, 3, 1], [1, 1, 8, 0], [1, 6, 3, 0], [6, 0, 1, 3]]
     private let isFaultless: Bool
     private var isCalm = false
     private var working = machines
@@ -45,7 +49,8 @@ public final class World: @unchecked Sendable {
     public init(seed: UInt64, isTold: Bool = false) {
         self.isTold = isTold
         scheduler = Scheduler(seed: seed)
-        faults = scheduler.number(below: 4)
+        faults = scheduler.number(below: 6)
+        weights = Self.allWeights[scheduler.number(below: Self.allWeights.count)]
         isFaultless = faults == 0
     }
 
@@ -177,20 +182,25 @@ public final class World: @unchecked Sendable {
     // MARK: Faults
 
     private func mayGoWrong() {
-        guard faults > 0, !isCalm, scheduler.isLucky(1, of: 60), !living.isEmpty else { return }
+        guard faults > 0, !isCalm, scheduler.isLucky(1, of: 40), !living.isEmpty else { return }
         let process = living[scheduler.number(below: living.count)].process
         guard !process.isDead, process.isReachable else { return }
         faults -= 1
         let time = Duration.milliseconds(scheduler.number(below: 40_000))
-        switch scheduler.number(below: 10) {
-        case 0..<4:
+        var choice = scheduler.number(below: 10)
+        let fault = weights.firstIndex { weight in
+            choice -= weight
+            return choice < 0
+        }
+        switch fault {
+        case 0:
             counts.kills += 1
             kill(process)
-        case 4..<6:
+        case 1:
             counts.stops += 1
             tell("machine \(process.machine.number) stops for \(time)")
             process.stop(until: scheduler.now + time)
-        case 6..<9:
+        case 2:
             counts.cuts += 1
             cutOff(process, for: time)
         default:
