@@ -13,5 +13,7 @@ public protocol LeaseOwner: AnyObject, Sendable {
     func forget(_ object: LeaseObject)
 
     /// Brings into place, durably, what the journal of a machine that is gone has and the files have not.
-    func replay(_ machine: MachineNumber) throws(Errno)
+    ///
+    /// - Parameter check: call it before each change, in place of `Leases.check`.
+    func replay(_ machine: MachineNumber, _ check: () throws(Errno) -> Void) throws(Errno)
 }

@@ -76,13 +76,18 @@ extension Leases {
         let lease = max(old.lease, times.lease)
         let claim = MemberRecord(machine: dead, epoch: old.epoch + 1, state: .recovering, lease: lease)
         try store.write(claim)
-        // This machine is no member yet if it recovers itself: what it changes counts as long as the record is its own.
-        if dead == machine { membership.begin(claim, at: start) }
+        // The recovery counts as long as the record is this machine's claim: another one may have begun one as well, if
+        // the store has lost this machine. It is no member yet itself if it recovers itself.
+        let term = Membership(of: dead, in: store, surroundings)
+        term.begin(claim, at: start)
+        func check() throws(Errno) {
+            try term.check()
+            if dead != machine { try membership.check() }
+        }
         // Also if another machine was about to recover it, and is gone now: it may have changes under way.
         try surroundings.pause(for: LeaseTimes(lease: lease).settle)
-        try membership.check()
-        try owner.replay(dead)
-        try membership.check()
+        try owner.replay(dead, check)
+        try check()
         try store.write(MemberRecord(machine: dead, epoch: claim.epoch, state: .left, lease: old.lease))
         forgetMember(dead)
     }

@@ -38,6 +38,6 @@ public protocol SharedStore: AnyObject, Sendable {
     /// The records of all machines that have ever worked with the vault.
     func members() throws(Errno) -> [MemberRecord]
 
-    /// Writes a machine's record, durably, in one step.
+    /// Writes a machine's record, durably, in one step. It takes effect within `LeaseTimes.delay`, or fails.
     func write(_ record: MemberRecord) throws(Errno)
 }

@@ -62,8 +62,10 @@ final class Link: SharedStore, @unchecked Sendable {
 
     /// A change of a file, a folder or a journal: it takes effect within a time, or fails. A process whose change has
     /// failed cannot know whether it has taken effect, and dies.
-    func change(_ leases: Leases, _ name: String = #function, _ effect: () -> Void) throws(Errno) {
-        try leases.check()
+    func change(
+        _ check: () throws(Errno) -> Void, _ name: String = #function, _ effect: () -> Void
+    ) throws(Errno) {
+        try check()
         world.scheduler.fly(atMost: World.times.delay)
         let arrives = process.isReachable || world.scheduler.isLucky(1, of: 2)
         world.tell("\(process.machine.number) \(name), which arrives: \(arrives)")
@@ -122,7 +124,8 @@ final class Link: SharedStore, @unchecked Sendable {
     }
 
     func write(_ record: MemberRecord) throws(Errno) {
-        try call("write \(record.state) of \(record.machine.number)") {
+        func nothing() throws(Errno) {}
+        try change(nothing, "write \(record.state) of \(record.machine.number)") {
             world.disk.members[record.machine] = record
             if record.state == .left, record.machine != process.machine { world.wasTakenOver(record.machine) }
         }

@@ -39,7 +39,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
     /// Before `leases.join`, this machine's journal; after it, a new one.
     func join() throws(Errno) {
         try leases.join()
-        try link.change(leases) { world.disk.journals[process.machine] = SimulatedDisk.Journal() }
+        try link.change(leases.check) { world.disk.journals[process.machine] = SimulatedDisk.Journal() }
     }
 
     // MARK: What programs do
@@ -73,8 +73,8 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
             // What a crash has left behind the end must not come back when the file grows.
             let header = SimulatedDisk.Header(
                 generation: open.header.generation + 1, length: open.blocks.count, confirmed: open.header.confirmed)
-            try link.change(leases) { world.disk.files[file].write(header) }
-            try link.change(leases) { world.disk.files[file].sync() }
+            try link.change(leases.check) { world.disk.files[file].write(header) }
+            try link.change(leases.check) { world.disk.files[file].sync() }
             open.header = header
         }
         let index = min(index ?? open.blocks.count, open.blocks.count)
@@ -86,7 +86,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
             open.journaled[index] = block
             open.hasRecords = true
         } else {
-            try link.change(leases) {
+            try link.change(leases.check) {
                 world.disk.files[file].write(block, at: index)
                 world.oracle.write(block, at: index, of: file)
             }
@@ -118,7 +118,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
     private func sync(_ file: Int) throws(Errno) {
         guard let open = files[file], open.hasRecords || open.isUnflushed else { return }
         if open.isUnflushed {
-            try link.change(leases) { world.disk.files[file].sync() }
+            try link.change(leases.check) { world.disk.files[file].sync() }
             files[file]?.isUnflushed = false
             files[file]?.durableLength = open.blocks.count
             try journalHeader(of: file)
@@ -131,7 +131,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
         try leases.using(Self.folderObject, .write) { () throws(Errno) in
             guard var names = folder, name != other else { return }
             names.swapAt(name, other)
-            try link.change(leases) {
+            try link.change(leases.check) {
                 world.disk.folder = names
                 world.disk.folders.append(names)
                 world.oracle.folder.change(names)
@@ -139,7 +139,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
             }
             folder = names
             if isSynced {
-                try link.change(leases) {
+                try link.change(leases.check) {
                     world.disk.folders = [world.disk.folder]
                     world.oracle.folder.sync()
                 }
@@ -152,7 +152,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
     private func append(
         _ content: SimulatedDisk.Record.Content, _ generation: Int, of file: Int, then: () -> Void
     ) throws(Errno) {
-        try link.change(leases) {
+        try link.change(leases.check) {
             world.disk.journals[process.machine, default: .init()].records.append(
                 SimulatedDisk.Record(file: file, generation: generation, content: content))
             then()
@@ -160,7 +160,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
     }
 
     private func flushJournal() throws(Errno) {
-        try link.change(leases) {
+        try link.change(leases.check) {
             let count = world.disk.journals[process.machine]?.records.count ?? 0
             world.disk.journals[process.machine]?.synced = count
         }
@@ -200,14 +200,14 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
         guard var open = files[file], open.isChanged || open.isUnplaced || !open.journaled.isEmpty else { return }
         if open.hasRecords { try flushJournal() }
         for (index, block) in open.journaled.sorted(by: { $0.key < $1.key }) {
-            try link.change(leases) { world.disk.files[file].write(block, at: index) }
+            try link.change(leases.check) { world.disk.files[file].write(block, at: index) }
         }
-        try link.change(leases) { world.disk.files[file].sync() }
+        try link.change(leases.check) { world.disk.files[file].sync() }
         if open.isChanged { open.header.generation += 1 }
         let header = SimulatedDisk.Header(
             generation: open.header.generation, length: open.blocks.count, confirmed: open.blocks.count)
-        try link.change(leases) { world.disk.files[file].write(header) }
-        if open.hasRecords { try link.change(leases) { world.disk.files[file].sync() } }
+        try link.change(leases.check) { world.disk.files[file].write(header) }
+        if open.hasRecords { try link.change(leases.check) { world.disk.files[file].sync() } }
         world.oracle.files[file].close()
         files[file] = File(header: header, blocks: open.blocks, durableLength: open.blocks.count)
     }
@@ -216,7 +216,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
         if object == Self.folderObject { folder = nil } else { files[Int(object.number) - 1] = nil }
     }
 
-    func replay(_ machine: MachineNumber) throws(Errno) {
+    func replay(_ machine: MachineNumber, _ check: () throws(Errno) -> Void) throws(Errno) {
         guard let journal = try link.call("journal", { world.disk.journals[machine] }) else { return }
         for file in world.disk.files.indices {
             let records = journal.records.filter { $0.file == file }
@@ -227,18 +227,18 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
             let found = try link.call { world.disk.files[file].header }
             guard records[last].generation > found.generation else {
                 // The machine may have died before it has flushed what it has placed.
-                try link.change(leases) { world.disk.files[file].sync() }
+                try link.change(check) { world.disk.files[file].sync() }
                 continue
             }
             for record in records[..<last] where record.generation > found.generation {
                 guard case .block(let block, let index) = record.content else { continue }
-                try link.change(leases) { world.disk.files[file].write(block, at: index) }
+                try link.change(check) { world.disk.files[file].write(block, at: index) }
             }
-            try link.change(leases) { world.disk.files[file].sync() }
+            try link.change(check) { world.disk.files[file].sync() }
             let header = SimulatedDisk.Header(
                 generation: records[last].generation, length: length, confirmed: confirmed)
-            try link.change(leases) { world.disk.files[file].write(header) }
-            try link.change(leases) { world.disk.files[file].sync() }
+            try link.change(check) { world.disk.files[file].write(header) }
+            try link.change(check) { world.disk.files[file].sync() }
         }
     }
 
