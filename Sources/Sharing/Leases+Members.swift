@@ -21,7 +21,7 @@ extension Leases {
                 throw .EBUSY
             }
             let record = MemberRecord(
-                machine: machine, epoch: (old?.epoch ?? 0) + 1, state: .active, lease: times.lease)
+                machine: machine, epoch: (old?.epoch ?? 0) + 1, state: .active, writer: machine, lease: times.lease)
             try store.write(record)
             membership.begin(record, at: start)
             // If the store has lost this machine meanwhile, another one may have read the register without this record.
@@ -49,7 +49,8 @@ extension Leases {
         try membership.check()
         guard let old = try record(of: machine), old.state == .active else { throw .EIO }
         membership.end()
-        try store.write(MemberRecord(machine: machine, epoch: old.epoch, state: .left, lease: old.lease))
+        try store.write(
+            MemberRecord(machine: machine, epoch: old.epoch, state: .left, writer: machine, lease: old.lease))
         try store.unlockSign(of: machine)
     }
 
@@ -74,7 +75,8 @@ extension Leases {
         guard let old = try record(of: dead), old.state != .left else { return forgetMember(dead) }
         if old.state == .active, try store.isSignLocked(of: dead) { return }
         let lease = max(old.lease, times.lease)
-        let claim = MemberRecord(machine: dead, epoch: old.epoch + 1, state: .recovering, lease: lease)
+        let claim = MemberRecord(
+            machine: dead, epoch: old.epoch + 1, state: .recovering, writer: machine, lease: lease)
         try store.write(claim)
         // The recovery counts as long as the record is this machine's claim: another one may have begun one as well, if
         // the store has lost this machine. It is no member yet itself if it recovers itself.
@@ -88,7 +90,8 @@ extension Leases {
         try surroundings.pause(for: LeaseTimes(lease: lease).settle)
         try owner.replay(dead, check)
         try check()
-        try store.write(MemberRecord(machine: dead, epoch: claim.epoch, state: .left, lease: old.lease))
+        try store.write(
+            MemberRecord(machine: dead, epoch: claim.epoch, state: .left, writer: machine, lease: old.lease))
         forgetMember(dead)
     }
 

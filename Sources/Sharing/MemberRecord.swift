@@ -22,13 +22,19 @@ public struct MemberRecord: Hashable, Sendable {
     /// Rises each time that the machine begins, and each time that another one takes over.
     public let epoch: UInt64
     public let state: State
+    /// Which machine has written it. Two that recover a third one, because the store has lost one of them, may have
+    /// found the same epoch.
+    public let writer: MachineNumber
     /// How long it may work without a look at its sign of life, in nanoseconds.
     public let lease: Duration
 
-    public init(machine: MachineNumber, epoch: UInt64, state: State, lease: Duration) {
+    public init(
+        machine: MachineNumber, epoch: UInt64, state: State, writer: MachineNumber, lease: Duration
+    ) {
         self.machine = machine
         self.epoch = epoch
         self.state = state
+        self.writer = writer
         self.lease = lease
     }
 }

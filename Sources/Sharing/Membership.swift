@@ -11,9 +11,7 @@ final class Membership: Sendable {
     private let surroundings: any Surroundings
 
     private struct Term {
-        var epoch: UInt64 = 0
-        var state = MemberRecord.State.left
-        var lease = Duration.zero
+        var record: MemberRecord?
         var end = Duration.zero
         var isLost = false
         var isOver = false
@@ -31,7 +29,7 @@ final class Membership: Sendable {
     /// - Parameter start: when it began to.
     func begin(_ record: MemberRecord, at start: Duration) {
         term.withLock { term in
-            term = Term(epoch: record.epoch, state: record.state, lease: record.lease, end: start + record.lease)
+            term = Term(record: record, end: start + record.lease)
         }
     }
 
@@ -58,11 +56,11 @@ final class Membership: Sendable {
         let record = try store.members().first { $0.machine == machine }
         try term.withLock { (term) throws(Errno) in
             if term.isOver { return }
-            guard !term.isLost, let record, record.epoch == term.epoch, record.state == term.state else {
+            guard !term.isLost, let record, record == term.record else {
                 term.isLost = true
                 throw .EIO
             }
-            term.end = max(term.end, start + term.lease)
+            term.end = max(term.end, start + record.lease)
         }
     }
 
