@@ -186,7 +186,8 @@ public final class World: @unchecked Sendable {
         let process = living[scheduler.number(below: living.count)].process
         guard !process.isDead, process.isReachable else { return }
         faults -= 1
-        let time = Duration.milliseconds(scheduler.number(below: 40_000))
+        // Within a term, or longer than others wait.
+        let time = Duration.milliseconds(scheduler.number(below: isEither ? 3000 : 40_000))
         var choice = scheduler.number(below: 10)
         let fault = weights.firstIndex { weight in
             choice -= weight
@@ -243,7 +244,9 @@ public final class World: @unchecked Sendable {
         let connection = process.connection
         if isMissed {
             scheduler.start("store", of: nil) { [self] in
-                scheduler.sleep(for: .milliseconds(scheduler.number(below: Int(time / .milliseconds(1)) + 1)))
+                if isEither {
+                    scheduler.sleep(for: .milliseconds(scheduler.number(below: Int(time / .milliseconds(1)) + 1)))
+                }
                 locks.dropAll(of: connection)
             }
         }
