@@ -84,7 +84,7 @@ extension OpenKeybag {
         if let newest = device.newest(of: bundle, file.publicKey), newest.file.generation > file.generation {
             file.slots = newest.file.slots
         }
-        if storage.hasBecomeSynchronised(since: file) { file.becomeSynchronised() }
+        if try storage.hasBecomeSynchronised(since: file) { file.becomeSynchronised() }
         file.generation = max(file.generation, device.newestGeneration)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)

@@ -53,7 +53,7 @@ struct LeaseTable {
 
     mutating func leave(_ object: LeaseObject) { entries[object]?.users -= 1 }
 
-    /// Ends what `enter`, `beginGivingUp` or `beginGivingUpAll` has begun.
+    /// Ends what `enter`, `beginGivingUp` or `beginGivingUpAny` has begun.
     mutating func end(_ object: LeaseObject, with held: LeaseKind?) {
         entries[object]?.isBusy = false
         entries[object]?.held = held

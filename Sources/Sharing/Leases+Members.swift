@@ -3,7 +3,8 @@ public import Posix
 extension Leases {
     /// Begins to work with the vault. What this machine itself has left is in place before.
     ///
-    /// - Throws: EBUSY if another process of this machine works with it.
+    /// - Throws: EBUSY if another process of this machine works with it. After an error the process must end, by which
+    ///   the store drops its locks.
     public func join() throws(Errno) {
         while true {
             try recover(machine)

@@ -4,35 +4,24 @@ extension Leases {
     /// Takes a lease from the store. What dead machines have left is in place before it counts.
     ///
     /// - Parameter held: what this machine has; after an error it has nothing.
-    /// - Returns: what it has then.
-    func take(_ object: LeaseObject, _ kind: LeaseKind, instead held: LeaseKind?) throws(Errno) -> LeaseKind {
-        if held != nil, try store.lock(object, kind) {
-            do throws(Errno) {
-                // Nothing was changed in between. But a machine that the store has lost may still read what it had.
-                try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
-            } catch {
-                forget(object)
-                try? store.unlock(object)
-                throw error
-            }
-            return kind
-        }
-        forget(object)
-        if held != nil { try store.unlock(object) }
-        try lock(object, kind)
+    func take(_ object: LeaseObject, _ kind: LeaseKind, instead held: LeaseKind?) throws(Errno) {
         do throws(Errno) {
-            if object == .register {
-                try adoptRegister()
-            } else {
-                try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
-                try owner.adopt(object, kind)
+            if held != nil, try store.lock(object, kind) {
+                // Nothing was changed in between. But a machine that the store has lost may still read what it had.
+                return try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
             }
+            forget(object)
+            if held != nil { try store.unlock(object) }
+            try lock(object, kind)
+            guard object != .register else { return try adoptRegister() }
+            try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
+            try owner.adopt(object, kind)
         } catch {
             forget(object)
+            // If that fails as well, the store has the lock until the object is used again, or the process ends.
             try? store.unlock(object)
             throw error
         }
-        return kind
     }
 
     /// Locks an object in the store, and lets others know meanwhile that this machine waits.

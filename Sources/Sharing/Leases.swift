@@ -54,15 +54,13 @@ public final class Leases: Sendable {
             case .busy:
                 try surroundings.wait { table.withLock { $0.canEnter(object, kind) } }
             case .lacking(let held):
-                var taken = held
+                var taken: LeaseKind?
                 defer {
                     table.withLock { [taken] table in table.end(object, with: taken) }
                     surroundings.wakeAll()
                 }
-                do throws(Errno) { taken = try take(object, kind, instead: held) } catch {
-                    taken = nil
-                    throw error
-                }
+                try take(object, kind, instead: held)
+                taken = kind
             }
         }
     }

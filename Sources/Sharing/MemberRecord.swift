@@ -25,7 +25,7 @@ public struct MemberRecord: Hashable, Sendable {
     /// Which machine has written it. Two that recover a third one, because the store has lost one of them, may have
     /// found the same epoch.
     public let writer: MachineNumber
-    /// How long it may work without a look at its sign of life, in nanoseconds.
+    /// How long it may work without a look at its record.
     public let lease: Duration
 
     public init(

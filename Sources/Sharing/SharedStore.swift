@@ -12,7 +12,7 @@ public protocol SharedStore: AnyObject, Sendable {
 
     func unlock(_ object: LeaseObject) throws(Errno)
 
-    /// Lets the other machines know that this one waits for a lease; nil that it waits no more.
+    /// Lets the other machines know that this one waits for a lease, or waits no more.
     func wish(_ wish: Wish, isOver: Bool) throws(Errno)
 
     /// What other machines wait for.

@@ -29,7 +29,7 @@ public struct KeybagRestoration: ~Copyable {
     ) throws(Failure) {
         let keys = try backup.volumeKeys()
         let settings = backup.settings
-        let isSynchronised = backup.isOfSynchronised(store)
+        let isSynchronised = try backup.isOfSynchronised(store)
         let traits = StoreTraits(
             nameMax: Int(settings.nameMaximum),
             recordKind: settings.directoryRecords == .file || isSynchronised ? .file : .symbolicLink)

@@ -95,10 +95,16 @@ struct KeybagStorage: Sendable {
 
     /// Whether the vault was made a synchronised one after a keybag was written: then its root has its record in a
     /// file.
-    func hasBecomeSynchronised(since file: KeybagFile) -> Bool {
-        let record = Name(stringLiteral: BackingName.directoryRecord)
-        return !file.isSynchronised && file.settings.directoryRecords == .symbolicLink
-            && (try? store.status(of: record, in: store.root).kind) == .regular
+    func hasBecomeSynchronised(since file: KeybagFile) throws(Failure) -> Bool {
+        guard !file.isSynchronised, file.settings.directoryRecords == .symbolicLink else { return false }
+        do throws(Errno) {
+            let record = Name(stringLiteral: BackingName.directoryRecord)
+            return try store.status(of: record, in: store.root).kind == .regular
+        } catch {
+            // The keybag of the other kind would refuse what is in the vault.
+            guard error == .ENOENT else { throw .io(error, doing: "looking for the record of the root") }
+            return false
+        }
     }
 
     // MARK: - Writing

@@ -15,8 +15,9 @@ public struct OpenedBackup: ~Copyable, Sendable {
     public var settings: KeybagSettings { file.settings }
 
     /// Whether a vault is a synchronised one, as the backup says, or was made one since.
-    public func isOfSynchronised(_ store: any Store) -> Bool {
-        file.isSynchronised || KeybagStorage(store: store).hasBecomeSynchronised(since: file)
+    public func isOfSynchronised(_ store: any Store) throws(Failure) -> Bool {
+        if file.isSynchronised { return true }
+        return try KeybagStorage(store: store).hasBecomeSynchronised(since: file)
     }
 
     /// The volume's keys, with which the caller checks whether a vault is the one that was backed up.
@@ -115,7 +116,7 @@ extension OpenKeybag {
         if let newest = device.newest(of: backup.bundle, file.publicKey), newest.file.generation > file.generation {
             file.slots = newest.file.slots
         }
-        if storage.hasBecomeSynchronised(since: file) { file.becomeSynchronised() }
+        if try storage.hasBecomeSynchronised(since: file) { file.becomeSynchronised() }
         file.generation = max(file.generation, device.newestGeneration)
         try file.advance()
         let head = SlotHead(new: file.nextSlotIdentifier)

@@ -21,7 +21,9 @@ extension Vault {
         else { return false }
         return entries.allSatisfy { entry in
             switch BackingName(entry.name.bytes) {
-            case .temporary, .foreign: true
+            case .temporary: true
+            // A version that was put aside is something of the vault.
+            case .foreign: ConflictCopy.stems(of: entry.name.bytes).isEmpty
             case .entry, .longEntry:
                 (entry.kind == nil || entry.kind == .directory) && isShell(entry.name, in: folder, depth: depth + 1)
             case .reserved, .sidecar: false
@@ -41,7 +43,8 @@ extension Vault {
             // No directory of the vault is empty: each has a record.
             return try backing { () throws(Errno) in try store.removeDirectory(name, in: parent) }
         } catch {
-            guard error == .system(.ENOTEMPTY), isShell(name, in: parent, depth: depth) else { throw error }
+            guard [.system(.ENOTEMPTY), .system(.EEXIST)].contains(error), isShell(name, in: parent, depth: depth)
+            else { throw error }
         }
         let folder = try openFolder(name, in: parent)
         for entry in try backingEntries(of: folder) {

@@ -225,6 +225,20 @@ extension MountTests {
             try vault.latchkey(["fsck", vault.path, "--passcode-file", vault.passcodeFile]).succeeded()
         }
 
+        /// A version that was put aside needs the record, which is missing: that is damage.
+        @Test func aVersionIsNoShell() throws {
+            let vault = try Vault(["--synchronised", "yes"])
+            try withMount(vault) { try shell("mkdir folder; echo x > folder/file", in: $0.path) }
+            let folder = try shell("find '\(vault.path)' -mindepth 1 -type d ! -name lk.claims").text.dropLast()
+            try shell("rm '\(folder)'/lk.*; cd '\(folder)'; mv * \"$(ls).sync-conflict-20261124-101112-ABCDEFG\"")
+            try withMount(vault) { mount in
+                let listing = try shell("ls -A", in: mount.path)
+                #expect(listing.text == "folder\n")
+            }
+            let found = try vault.latchkey(["fsck", vault.path, "--passcode-file", vault.passcodeFile])
+            #expect(found.status == 6, "\(found)")
+        }
+
         @Test func shellsAreRemoved() throws {
             let vault = try Vault(["--synchronised", "yes"])
             try withMount(vault) { try shell("mkdir -p empty/empty/empty", in: $0.path) }
