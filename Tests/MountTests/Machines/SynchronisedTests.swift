@@ -47,7 +47,7 @@ extension MountTests {
             func files() throws -> [String] {
                 var text = ""
                 try work { mount in
-                    text = try shell("find . -type f -printf '%P ' -exec cat {} ';'", in: mount.path).text
+                    text = try shell("find . -type f -printf '%P ' -exec cat {} ';' -printf '\\n'", in: mount.path).text
                 }
                 return text.split(separator: "\n").map(String.init).sorted()
             }
