@@ -18,6 +18,8 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
         var isChanged = false
         /// The header is in the journal only.
         var isUnplaced = false
+        /// What lies behind the end, of a machine that crashed.
+        var staleTail: Range<Int> = 0..<0
     }
     private let process: Process
     private let link: Link
@@ -76,6 +78,14 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
             try link.change(leases.check) { world.disk.files[file].write(header) }
             try link.change(leases.check) { world.disk.files[file].sync() }
             open.header = header
+        }
+        if !open.staleTail.isEmpty {
+            // The same if no header has ever counted it.
+            for index in open.staleTail {
+                try link.change(leases.check) { world.disk.files[file].write(0, at: index) }
+            }
+            try link.change(leases.check) { world.disk.files[file].sync() }
+            open.staleTail = 0..<0
         }
         let index = min(index ?? open.blocks.count, open.blocks.count)
         let block = world.nextBlock()
@@ -190,7 +200,10 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
         try leases.check()
         world.note("file \(file)", world.oracle.files[file].read(blocks, isMade: Oracle.isMade))
         // Whether its blocks are durable is not known: so they are overwritten through the journal only.
-        files[file] = File(header: header, blocks: blocks, durableLength: blocks.count)
+        let end = try link.call { world.disk.files[file].blocks.count }
+        files[file] = File(
+            header: header, blocks: blocks, durableLength: blocks.count,
+            staleTail: blocks.count..<max(blocks.count, end))
     }
 
     /// A checkpoint: docs/DURABILITY.md.
