@@ -27,27 +27,30 @@ import Testing
         #expect(throws: Posix.Errno.EINVAL) { try directory.readSymbolicLink("f") }
     }
 
-    /// While another process moves the entry to another directory and back: it is there, or it is not.
+    /// While another process exchanges the entry with one in another directory: one of the two is there.
     @Test func opensWhatIsMovedAway() throws {
-        try make("c")
-        let here = try directory
+        // Side by side: what moves to a directory beneath is still beneath.
+        for name: Name in ["here", "there"] { try directory.makeDirectory(name, mode: 0o700) }
+        let here = try directory.open("here", O_RDONLY | O_DIRECTORY)
+        _ = try here.open("c", O_RDWR | O_CREAT, mode: 0o600)
         let said = try StreamFile()
         let mover = try Child(
             "python3",
             [
                 "-c",
                 """
-                import os
-                os.mkdir("there")
-                for _ in range(40_000):
-                    os.rename("c", "there/c")
-                    os.rename("there/c", "c")
+                import ctypes, os
+                open("there/c", "x").close()
+                libc = ctypes.CDLL(None, use_errno=True)
+                current, exchange = -100, 2
+                for _ in range(100_000):
+                    if libc.renameat2(current, b"here/c", current, b"there/c", exchange) != 0:
+                        raise OSError(ctypes.get_errno(), "renameat2")
                 """,
             ], directory: folder.path, input: said.descriptor, output: said.descriptor, errors: said.descriptor)
         while mover.wait(seconds: 0) == nil {
             for _ in 0..<1000 {
                 do throws(Posix.Errno) { _ = try here.open("c", O_PATH) } catch {
-                    guard error != .ENOENT else { continue }
                     mover.send(SIGKILL)
                     throw error
                 }
