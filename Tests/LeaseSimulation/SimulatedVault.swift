@@ -80,7 +80,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
             open.header = header
         }
         if !open.staleTail.isEmpty {
-            // The same if no header has ever counted it.
+            // Nor may what no header has counted: a power loss could lose the block over it, and keep it.
             for index in open.staleTail {
                 try link.change(leases.check) { world.disk.files[file].write(0, at: index) }
             }
