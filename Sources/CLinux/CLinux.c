@@ -161,6 +161,20 @@ int lk_is_description_locked(int file) {
     return fcntl(file, F_OFD_GETLK, &lock) ? -1 : lock.l_type != F_UNLCK;
 }
 
+int lk_lock_range(int file, int type, int64_t start, int64_t length) {
+    struct flock lock = {.l_type = (short)type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+    return fcntl(file, F_OFD_SETLK, &lock);
+}
+
+int lk_find_lock(int file, int *type, int64_t *start, int64_t *length) {
+    struct flock lock = {.l_type = (short)*type, .l_whence = SEEK_SET, .l_start = *start, .l_len = *length};
+    if (fcntl(file, F_OFD_GETLK, &lock)) return -1;
+    *type = lock.l_type;
+    *start = lock.l_start;
+    *length = lock.l_len;
+    return 0;
+}
+
 ssize_t lk_getdents(int directory, void *buffer, size_t size) {
     return getdents64(directory, buffer, size);
 }

@@ -188,4 +188,14 @@ public final class DirectoryStore: Store {
     public func lockExclusively(_ file: Descriptor) throws(Errno) {
         try file.lockExclusively()
     }
+
+    public func lock(_ range: ByteRange, _ kind: RangeLock?, of file: Descriptor) throws(Errno) -> Bool {
+        try file.lock(range, kind)
+    }
+
+    public func obstacle(
+        to kind: RangeLock, of range: ByteRange, in file: Descriptor
+    ) throws(Errno) -> (RangeLock, ByteRange)? {
+        try file.obstacle(to: kind, of: range)
+    }
 }

@@ -206,4 +206,16 @@ public final class FencedStore: Store {
     public func statistics() throws(Errno) -> FileSystemStatistics { try store.statistics() }
 
     public func lockExclusively(_ file: Descriptor) throws(Errno) { try store.lockExclusively(file) }
+
+    // A lock changes nothing in the store.
+
+    public func lock(_ range: ByteRange, _ kind: RangeLock?, of file: Descriptor) throws(Errno) -> Bool {
+        try store.lock(range, kind, of: file)
+    }
+
+    public func obstacle(
+        to kind: RangeLock, of range: ByteRange, in file: Descriptor
+    ) throws(Errno) -> (RangeLock, ByteRange)? {
+        try store.obstacle(to: kind, of: range, in: file)
+    }
 }

@@ -92,6 +92,14 @@ public protocol Store: AnyObject, Sendable {
     func statistics() throws(Errno) -> FileSystemStatistics
     /// EWOULDBLOCK if another open file has the lock.
     func lockExclusively(_ file: Descriptor) throws(Errno)
+
+    /// Locks bytes for an open file, or, with nil, gives its locks of them up; false if another open file's lock is in
+    /// the way. Whether other machines see the lock depends on the store.
+    func lock(_ range: ByteRange, _ kind: RangeLock?, of file: Descriptor) throws(Errno) -> Bool
+    /// One of the other open files' locks that are in the way of such a lock; nil if none is.
+    func obstacle(
+        to kind: RangeLock, of range: ByteRange, in file: Descriptor
+    ) throws(Errno) -> (RangeLock, ByteRange)?
 }
 
 extension Errno {

@@ -18,6 +18,12 @@ func makeEveryCall(to store: any Store) throws {
     #expect(try store.bytes(of: store.reopen(file, O_RDONLY), 5, at: 0) == Array("hello".utf8))
     try store.synchronize(file, dataOnly: true)
     try store.lockExclusively(file)
+    #expect(try store.lock(ByteRange(byte: 7), .exclusive, of: file))
+    let other = try store.reopen(file, O_RDWR)
+    #expect(try store.obstacle(to: .shared, of: ByteRange(0, until: .max)!, in: other)?.1 == ByteRange(byte: 7))
+    #expect(try !store.lock(ByteRange(5, until: 9)!, .shared, of: other))
+    #expect(try store.lock(ByteRange(byte: 7), nil, of: file))
+    #expect(try store.obstacle(to: .exclusive, of: ByteRange(byte: 7), in: other) == nil)
 
     try store.makeDirectory("directory", in: root, mode: 0o700)
     let directory = try store.open("directory", in: root, O_RDONLY | O_DIRECTORY)

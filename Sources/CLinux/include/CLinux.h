@@ -39,6 +39,10 @@ int lk_syncfs(int file);
 int lk_flock_exclusive(int file);  // LOCK_EX | LOCK_NB
 int lk_flock_wait(int file);  // LOCK_EX
 int lk_lock_description(int file);       // F_OFD_SETLK, the whole file, exclusively
+// F_OFD_SETLK of `length` bytes, 0 for all from `start` on; `type` is F_RDLCK, F_WRLCK or F_UNLCK.
+int lk_lock_range(int file, int type, int64_t start, int64_t length);
+// F_OFD_GETLK: what is in the way of such a lock takes its place; `*type` is F_UNLCK if nothing is.
+int lk_find_lock(int file, int *type, int64_t *start, int64_t *length);
 int lk_is_description_locked(int file);  // 1 if another open file description has that lock, or 0
 ssize_t lk_getdents(int directory, void *buffer, size_t size);
 

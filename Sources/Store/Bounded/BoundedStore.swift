@@ -279,6 +279,24 @@ public final class BoundedStore: Store {
     public func lockExclusively(_ file: Descriptor) throws(Errno) {
         try calls.make(.look, [file]) { [base] () throws(Errno) in try base.lockExclusively(file) }
     }
+
+    // A change: a lock that was given up may still come, so no later one of the same file may overtake it.
+    public func lock(_ range: ByteRange, _ kind: RangeLock?, of file: Descriptor) throws(Errno) -> Bool {
+        try calls.make(.change, [file]) { [base] () throws(Errno) in try base.lock(range, kind, of: file) }
+    }
+
+    public func obstacle(
+        to kind: RangeLock, of range: ByteRange, in file: Descriptor
+    ) throws(Errno) -> (RangeLock, ByteRange)? {
+        try calls.look([file]) { [base] () throws(Errno) in
+            try base.obstacle(to: kind, of: range, in: file).map { Obstacle(kind: $0, range: $1) }
+        }.map { ($0.kind, $0.range) }
+    }
+
+    private struct Obstacle: Sendable {
+        let kind: RangeLock
+        let range: ByteRange
+    }
 }
 
 extension MutableRawSpan {

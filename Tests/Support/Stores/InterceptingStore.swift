@@ -218,4 +218,14 @@ public final class InterceptingStore<Hook: Interceptor>: Store {
     public func lockExclusively(_ file: Descriptor) throws(Errno) {
         try inspect(.lockExclusively) { () throws(Errno) in try base.lockExclusively(file) }
     }
+
+    public func lock(_ range: ByteRange, _ kind: RangeLock?, of file: Descriptor) throws(Errno) -> Bool {
+        try inspect(.lock) { () throws(Errno) in try base.lock(range, kind, of: file) }
+    }
+
+    public func obstacle(
+        to kind: RangeLock, of range: ByteRange, in file: Descriptor
+    ) throws(Errno) -> (RangeLock, ByteRange)? {
+        try inspect(.obstacle) { () throws(Errno) in try base.obstacle(to: kind, of: range, in: file) }
+    }
 }

@@ -14,7 +14,8 @@ public enum Operation: Sendable {
         case open, status, read, noteAccess, nextData, nextHole, write, truncate, allocate, synchronize, synchronizeAll
         case rename, link, unlink, removeDirectory, makeDirectory, makeNode, makeSymbolicLink, readSymbolicLink
         case entries, setMode, setOwner, setTimes
-        case attribute, setAttribute, removeAttribute, attributeNames, statistics, lockExclusively
+        case attribute, setAttribute, removeAttribute, attributeNames, statistics, lockExclusively, lock
+        case obstacle
     }
 
     public var kind: Kind {
