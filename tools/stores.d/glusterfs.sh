@@ -24,6 +24,19 @@ all_bricks() { [ "$(pgrep -x glusterfsd | wc -l)" -ge 3 ]; }
 
 client() { mount -t glusterfs "$server:/vaults" "$2"; }
 
+# What one client has in memory of the store, another one does not change.
+prepare_shared() {
+    local option
+    for option in write-behind stat-prefetch quick-read read-ahead io-cache readdir-ahead open-behind nl-cache; do
+        gluster --mode=script volume set vaults "performance.$option" off
+    done
+}
+
+client_shared() {
+    mount -t glusterfs -o direct-io-mode=enable,attribute-timeout=0,entry-timeout=0,negative-timeout=0 \
+        "$server:/vaults" "$2"
+}
+
 break_part() { brick_processes 2 | xargs kill -KILL; }
 
 heal_part() {
