@@ -88,12 +88,14 @@ let package = Package(
         module("Freshness", ["Crypto", "Format", "Posix"]),
         // What the write path knows of a file and what it does next, without doing it.
         module("Writeback", ["Format", "Posix"]),
-        module("Vault", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Writeback"]),
+        module("Vault", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Sharing", "Store", "Writeback"]),
         module("VaultCheck", ["Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "Vault", "Writeback"]),
         // Moves a folder of plain files into a vault and back, in place, so that an interruption loses nothing.
         module("Migration", ["Crypto", "Format", "Posix", "Store", "Vault"]),
         module("Fuse", ["CFuse", "Posix"]),
-        module("Mount", ["CLinux", "Failure", "Format", "Freshness", "Fuse", "Keybag", "Posix", "Store", "Vault"]),
+        module(
+            "Mount",
+            ["CLinux", "Failure", "Format", "Freshness", "Fuse", "Keybag", "Posix", "Sharing", "Store", "Vault"]),
         module(
             "Control", ["CLinux", "Failure", "Posix"],
             resources: [.embedInCode("io.latchkey.varlink"), .embedInCode("org.varlink.service.varlink")]),

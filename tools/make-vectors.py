@@ -27,6 +27,7 @@ from vectors.building import build_with_keys, compare
 from vectors.checks import (check_attributes, check_headers, check_journal, check_journal_vault, check_pending,
                             check_refusals, check_summaries, check_vault)
 from vectors.claims import claim_vectors
+from vectors.members import member_vectors
 from vectors.example import worked_example
 from vectors.headers import header_vectors
 from vectors.journal_vault import journal_runs_vault_vectors, journal_vault_vectors
@@ -43,7 +44,7 @@ from vectors.summaries import summary_vectors
 from vectors.vaults import vault_vectors
 
 FILES = {
-    "base64url": base64_vectors, "blocks": block_vectors, "claims": claim_vectors,
+    "base64url": base64_vectors, "blocks": block_vectors, "claims": claim_vectors, "members": member_vectors,
     "directories": directory_vectors, "headers": header_vectors,
     "journal": journal_vectors, "journal-runs-vault": journal_runs_vault_vectors,
     "journal-vault": journal_vault_vectors, "keybag": keybag_vectors,

@@ -1588,7 +1588,7 @@ def parse_key_file(text: str) -> bytes:
 
 
 RESERVED_IN_ROOT = (b"lk.keybag", b"lk.keybag.new", b"lk.keybag.old", b"lk.lock", b"lk.erased", b"lk.journal",
-                    b"lk.targets", b"lk.nameless", b"lk.claims", SIDECARS)
+                    b"lk.targets", b"lk.nameless", b"lk.claims", b"lk.leases", b"lk.members", SIDECARS)
 RESERVED = (*RESERVED_IN_ROOT, b"lk.dir", b"lk.dir.new")
 RECORD_COPY = re.compile(rb"lk\.dir\.([0-9a-f]{16})")
 MACHINE_JOURNAL = re.compile(rb"lk\.journal\.[0-9a-f]{16}")

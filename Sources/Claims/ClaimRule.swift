@@ -40,6 +40,9 @@ enum ClaimRule: Hashable {
         }
         if record.state == .released {
             self = .free
+        } else if record.isShared {
+            // The process that has written it may have ended, and others live.
+            self = .watch
         } else if record.state == .taking {
             // Its process has ended before the lease of the claim before it was over, as far as is known.
             self = relation.process == .alive ? .inUse : .watch

@@ -41,6 +41,7 @@ struct ClaimTaking {
             let last = try newest()
             guard last.epoch < ClaimRecord.largestEpoch else { throw .damaged }
             let next = last.epoch + 1
+            if plan.isShared, let claim = try join(last, lost: lost) { return claim }
             let isNamed = last.epoch == 0
             switch isNamed || plan.takesOver ? .free : rule(last) {
             case .inUse: throw .inUse(holder(last))
@@ -98,11 +99,25 @@ struct ClaimTaking {
             written: record?.written)
     }
 
+    /// Shares a claim with the machines that have it. Nil if it is of another kind.
+    private func join(
+        _ last: ClaimWatch.Sight, lost: @escaping @Sendable () -> Void
+    ) throws(ClaimError) -> VaultClaim? {
+        guard let record = ClaimFolder.record(last.bytes, epoch: last.epoch), record.isShared, record.state == .held
+        else { return nil }
+        let own = claimant.record(
+            .held, epoch: last.epoch, times: times, renews: renews, isShared: plan.isShared)
+        do throws(Errno) {
+            try folder.renew(own)
+            return try keep(own, tookOver: false, lost: lost)
+        } catch .ESTALE { return nil } catch .ETIME { throw .leaseTooShort } catch { throw .system(error) }
+    }
+
     /// Makes the claim of an epoch at once; nil if another process was faster.
     private func claim(
         _ epoch: UInt64, tookOver: Bool, lost: @escaping @Sendable () -> Void
     ) throws(ClaimError) -> VaultClaim? {
-        let record = claimant.record(.held, epoch: epoch, times: times, renews: renews)
+        let record = claimant.record(.held, epoch: epoch, times: times, renews: renews, isShared: plan.isShared)
         do throws(Errno) {
             do throws(Errno) { try folder.make(record) } catch .EEXIST { return nil }
             // A process that was stopped since it looked may have got an epoch that others have passed.
@@ -149,14 +164,14 @@ struct ClaimTaking {
     /// False if another process was faster.
     private func make(_ state: ClaimRecord.State, epoch: UInt64) throws(ClaimError) -> Bool {
         do throws(Errno) {
-            try folder.make(claimant.record(state, epoch: epoch, times: times, renews: renews))
+            try folder.make(claimant.record(state, epoch: epoch, times: times, renews: renews, isShared: plan.isShared))
             return true
         } catch .EEXIST { return false } catch { throw .system(error) }
     }
 
     /// Begins under the claim that `watch` has made, or makes it now because the holder has released its own.
     private func begin(_ epoch: UInt64, lost: @escaping @Sendable () -> Void) throws(ClaimError) -> VaultClaim? {
-        let record = claimant.record(.held, epoch: epoch, times: times, renews: renews)
+        let record = claimant.record(.held, epoch: epoch, times: times, renews: renews, isShared: plan.isShared)
         let isMade: Bool
         do throws(Errno) { isMade = try folder.exists(epoch) } catch { throw .system(error) }
         guard isMade else { return try claim(epoch, tookOver: false, lost: lost) }

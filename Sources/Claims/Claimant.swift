@@ -22,13 +22,16 @@ struct Claimant: Sendable {
         self.folder = try KnownInode(folder)
     }
 
-    func record(_ state: ClaimRecord.State, epoch: UInt64, times: ClaimTimes, renews: Bool) -> ClaimRecord {
+    func record(
+        _ state: ClaimRecord.State, epoch: UInt64, times: ClaimTimes, renews: Bool, isShared: Bool = false
+    ) -> ClaimRecord {
         let milliseconds = times.lease / .milliseconds(1)
         var record = ClaimRecord(
             state: state, renews: renews, lease: UInt32(milliseconds.rounded()), epoch: epoch,
             machine: Self.digest("machine", daemon, machine), boot: Self.digest("boot", daemon, boot), daemon: daemon,
             process: process)
         record.folder = (folder.device, folder.inode)
+        record.isShared = isShared
         record.written = UInt64(max(0, Timespec.now.seconds))
         return record
     }

@@ -26,6 +26,9 @@ public final class VaultClaim: Sendable {
         public var lease: Duration?
         /// Whether to take a claim over without waiting: the user says that its holder has ended.
         public var takesOver = false
+        /// Whether other machines work with the vault at the same time, under leases: then a claim that is shared
+        /// already is no obstacle.
+        public var isShared = false
         /// The vault is only read: nothing is claimed, but a holder that lives keeps this process out.
         public var isReadOnly = false
 

@@ -21,12 +21,17 @@ public final class ProtectedMount: Sendable {
     private let hurry: @Sendable (Bool) -> Void
     let rotator: KeyRotator
     private let foreignChanges: ForeignChanges?
+    /// Nil if no other machine works in the vault at the same time.
+    private let sharing: VaultSharing?
+    private let shared: SharedFileSystem?
 
     /// Mounts the vault. Each of `options` is one of `mount -o`; programs that use the mount block until `start` is
     /// called.
     ///
     /// - Parameters:
     ///   - store: the vault's store, if a lock may give up calls to it.
+    ///   - sharing: this machine's share of the work, if other machines work in the vault at the same time. It has
+    ///     joined them.
     ///   - tellsChanges: whether the kernel tells of the changes that other programs make in the vault's folder.
     ///   - source: what the mount table shows as the source, unless an option says that.
     ///   - transport: by which way requests come, if the kernel has it. With `freeze` from /dev/fuse: by io_uring, the
@@ -36,7 +41,8 @@ public final class ProtectedMount: Sendable {
     ///   - hurry: makes changes of the vault that wait for its claim give that up soon, or no longer.
     ///   - forbidden: why a file or folder may not be given a class, for the log; nil if it may.
     public init(
-        vault: Vault, store: BoundedStore? = nil, tellsChanges: Bool = false, at path: Path, options: [String],
+        vault: Vault, store: BoundedStore? = nil, sharing: VaultSharing? = nil, tellsChanges: Bool = false,
+        at path: Path, options: [String],
         source: Path? = nil,
         descriptorLimit: Int, whenLocked: WhenLocked, transport: Fuse.Configuration.Transport = .ring,
         hurry: @escaping @Sendable (Bool) -> Void = { _ in },
@@ -46,14 +52,15 @@ public final class ProtectedMount: Sendable {
     ) throws(ProtectedMountError) {
         self.store = store
         self.hurry = hurry
+        self.sharing = sharing
         let notifier = Mutex<Notifier?>(nil)
         let shared = Shared(notifier)
         let enforcesLists = options.contains("default_permissions")
         do throws(VaultError) {
             fileSystem = try VaultFileSystem(
-                vault: vault, descriptorLimit: descriptorLimit,
+                vault: vault, shared: sharing, descriptorLimit: descriptorLimit,
                 // A mount that freezes lives on being asked for attributes.
-                watch: tellsChanges && !whenLocked.isFreeze ? try? FolderWatch() : nil,
+                watch: tellsChanges && !whenLocked.isFreeze && sharing == nil ? try? FolderWatch() : nil,
                 keepsAccessTimes: !options.contains("noatime"), enforcesLists: enforcesLists, whenLocked: whenLocked,
                 forbidden: forbidden,
                 notifier: { shared.notifier.withLock { $0 } },
@@ -75,7 +82,15 @@ public final class ProtectedMount: Sendable {
             privileges: .clearedByFileSystem, accessControlLists: enforcesLists ? .enforcedByKernel : .none,
             cachedContents: whenLocked.isFreeze ? .checkedBeforeReads : .kept, isReadOnly: vault.isReadOnly)
         configuration.transport = whenLocked.isFreeze ? .device : transport
-        session = Session(fileSystem: fileSystem, configuration: configuration)
+        self.shared = fileSystem.shared.map { [fileSystem] in SharedFileSystem(fileSystem, $0) }
+        if self.shared != nil {
+            // The attributes of all entries would need the leases of all.
+            configuration.directoryEntries = .plain
+            configuration.locks = .byFileSystem
+            configuration.mapsDirectIO = true
+            rotator.hold()
+        }
+        session = Session(fileSystem: self.shared ?? fileSystem, configuration: configuration)
         do { foreignChanges = try ForeignChanges(fileSystem, session.notifier) } catch {
             throw .vault(.system(error))
         }
@@ -90,6 +105,9 @@ public final class ProtectedMount: Sendable {
         let notifier: Mutex<Notifier?>
         init(_ notifier: consuming Mutex<Notifier?>) { self.notifier = notifier }
     }
+
+    /// Whether all machines have ended their work with a shared vault, this one too.
+    public var isLastOfShared: Bool { sharing?.isLast ?? true }
 
     /// Whether open(2) and read(2) of locked files wait for the unlock.
     public var freezes: Bool { fileSystem.parked.whenLocked.isFreeze }
@@ -114,6 +132,15 @@ public final class ProtectedMount: Sendable {
             try freshness?.start()
             try rotator.start()
             try foreignChanges?.start()
+            try shared?.locks.start()
+            if let sharing, let nodes = fileSystem.shared {
+                try sharing.start(nodes) { [fileSystem] error in
+                    fileSystem.log(.trouble("cannot give up what another machine waits for: \(error)"))
+                } lost: { [fileSystem] in
+                    fileSystem.log(
+                        .trouble("another machine has taken over: everything fails until the vault is mounted again"))
+                }
+            }
             try session.start(threads: threads)
             foreignChanges?.begin()
         } catch {
@@ -136,10 +163,16 @@ public final class ProtectedMount: Sendable {
         fileSystem.handles.stop()
         checkpointer.stop()
         freshness?.stop()
-        do throws(VaultError) { try fileSystem.vault.close() } catch {
-            // Nothing is lost: the next mount recovers it from the journal.
+        var isClean = true
+        do throws(VaultError) {
+            try sharing?.giveUpAll()
+            try fileSystem.vault.close()
+        } catch {
+            isClean = false
+            // Nothing is lost: the next mount, or another machine, recovers it from the journal.
             fileSystem.log(.trouble("cannot bring the vault's files up to date at the end: \(error)"))
         }
+        sharing?.leave(isClean: isClean)
         freshness?.finish()
         // Before another daemon may serve the vault: a late write must not overwrite what that one writes.
         store?.awaitGivenUp()
@@ -292,7 +325,10 @@ public final class ProtectedMount: Sendable {
     }
 
     /// Fails all requests, present and future.
-    public func disconnect() throws(Errno) { try session.abort() }
+    public func disconnect() throws(Errno) {
+        try session.abort()
+        sharing?.interrupt()
+    }
 
     /// Unmounts; fails with `EBUSY` while the mount is in use. A lazy unmount detaches at once, `run` returns when the
     /// last user has gone, and requests that wait for an unlock are refused.

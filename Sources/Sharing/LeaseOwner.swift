@@ -15,5 +15,7 @@ public protocol LeaseOwner: AnyObject, Sendable {
     /// Brings into place, durably, what the journal of a machine that is gone has and the files have not.
     ///
     /// - Parameter check: call it before each change, in place of `Leases.check`.
-    func replay(_ machine: MachineNumber, _ check: () throws(Errno) -> Void) throws(Errno)
+    func replay(
+        _ machine: MachineNumber, _ check: @escaping @Sendable () throws(Errno) -> Void
+    ) throws(Errno)
 }

@@ -102,4 +102,6 @@ struct LeaseTable {
     }
 
     var objects: Int { entries.count }
+
+    func held(_ object: LeaseObject) -> LeaseKind? { entries[object]?.held }
 }

@@ -58,6 +58,21 @@ extension Leases {
     /// Looks whether this machine is still the one that counts. The keeper does so each `LeaseTimes.interval`.
     public func look() throws(Errno) { try membership.look() }
 
+    /// Which other machines may have leases, as the register said when this machine last read it.
+    public var othersAtLastLook: [MachineNumber] { others.withLock { $0 } }
+
+    /// Whether the records say that all machines have ended their work, this one too.
+    public func haveAllLeft() throws(Errno) -> Bool { try store.members().allSatisfy { $0.state == .left } }
+
+    /// How many other machines work with the vault.
+    public func livingOthers() throws(Errno) -> Int {
+        var count = 0
+        for member in try store.members() where member.machine != machine && member.state != .left {
+            if try store.isSignLocked(of: member.machine) { count += 1 }
+        }
+        return count
+    }
+
     func record(of machine: MachineNumber) throws(Errno) -> MemberRecord? {
         try store.members().first { $0.machine == machine }
     }
@@ -83,7 +98,7 @@ extension Leases {
         // the store has lost this machine. It is no member yet itself if it recovers itself.
         let term = Membership(of: dead, in: store, surroundings)
         term.begin(claim, at: start)
-        func check() throws(Errno) {
+        let check: @Sendable () throws(Errno) -> Void = { [machine, membership] () throws(Errno) in
             try term.check()
             if dead != machine { try membership.check() }
         }

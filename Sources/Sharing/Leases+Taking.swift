@@ -6,22 +6,42 @@ extension Leases {
     /// - Parameter held: what this machine has; after an error it has nothing.
     func take(_ object: LeaseObject, _ kind: LeaseKind, instead held: LeaseKind?) throws(Errno) {
         do throws(Errno) {
-            if held != nil, try store.lock(object, kind) {
-                // Nothing was changed in between. But a machine that the store has lost may still read what it had.
-                return try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
-            }
+            if held != nil, try store.lock(object, kind) { return try believe(object, kind, instead: held) }
             forget(object)
             if held != nil { try store.unlock(object) }
             try lock(object, kind)
-            guard object != .register else { return try adoptRegister() }
-            try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
-            try owner.adopt(object, kind)
+            try believe(object, kind, instead: nil)
         } catch {
-            forget(object)
-            // If that fails as well, the store has the lock until the object is used again, or the process ends.
-            try? store.unlock(object)
+            abandon(object)
             throw error
         }
+    }
+
+    /// The same, if no other machine has a lock that is in the way; else what this machine has stays.
+    func takeAtOnce(_ object: LeaseObject, _ kind: LeaseKind, instead held: LeaseKind?) throws(Errno) -> Bool {
+        do throws(Errno) {
+            guard try store.lock(object, kind) else { return false }
+            try believe(object, kind, instead: held)
+            return true
+        } catch {
+            abandon(object)
+            throw error
+        }
+    }
+
+    /// The store has locked an object: what other machines have left is in place when this returns.
+    private func believe(_ object: LeaseObject, _ kind: LeaseKind, instead held: LeaseKind?) throws(Errno) {
+        guard object != .register else { return try adoptRegister() }
+        // With a lower lease, nothing was changed in between. But a machine that the store has lost may still read what
+        // it had.
+        try using(.register, .read) { () throws(Errno) in try recoverTheDead() }
+        if held == nil { try owner.adopt(object, kind) }
+    }
+
+    private func abandon(_ object: LeaseObject) {
+        forget(object)
+        // If that fails as well, the store has the lock until the object is used again, or the process ends.
+        try? store.unlock(object)
     }
 
     /// Locks an object in the store, and lets others know meanwhile that this machine waits.

@@ -46,24 +46,26 @@ public final class Vault: Sendable {
     ///   - freshness: what this machine remembers of the files.
     ///   - machine: this machine, if the vault is synchronised.
     ///   - sharesStore: other machines work in the same folder, and not in copies of it.
+    ///   - isShared: they do so at the same time, under leases. `machine` is this one.
     public convenience init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false,
         journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil, machine: MachineTag? = nil,
-        sharesStore: Bool = false
+        sharesStore: Bool = false, isShared: Bool = false
     ) {
         precondition(journalSize.part >= JournalSize.smallest.part)
+        precondition(!isShared || machine != nil, "a machine that shares a vault has a number")
         self.init(
             store: store, keys: keys, ring: ring, traits: traits, minimumClass: minimumClass, isReadOnly: isReadOnly,
             tookOver: tookOver, isPrivileged: Process.isPrivileged, journalSize: journalSize, freshness: freshness,
-            machine: machine, sharesStore: sharesStore)
+            machine: machine, sharesStore: sharesStore, isShared: isShared)
     }
 
     init(
         store: any Store, keys: VolumeKeys, ring: KeyRing, traits: StoreTraits,
         minimumClass: ProtectionClass = .none, isReadOnly: Bool, tookOver: Bool = false, isPrivileged: Bool,
         journalSize: JournalSize = .usual, freshness: FreshnessWatch? = nil, machine: MachineTag? = nil,
-        sharesStore: Bool = false
+        sharesStore: Bool = false, isShared: Bool = false
     ) {
         self.store = store
         self.keys = keys
@@ -71,7 +73,7 @@ public final class Vault: Sendable {
         options = VaultOptions(
             traits: traits, isReadOnly: isReadOnly, minimumClass: minimumClass, isPrivileged: isPrivileged,
             tookOver: tookOver, journalSize: journalSize, machine: machine,
-            replaysOthers: sharesStore)
+            replaysOthers: sharesStore && !isShared, isShared: isShared)
         self.freshness = freshness
     }
 

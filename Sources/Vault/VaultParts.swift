@@ -19,6 +19,8 @@ package struct VaultOptions: Sendable {
     package let machine: MachineTag?
     /// Whether other machines work in the same folder, and not in copies of it.
     let replaysOthers: Bool
+    /// Whether other machines work in the same folder at the same time, and each of them under leases.
+    package let isShared: Bool
 }
 
 /// What keeps names and permissions from changing while a request relies on them.

@@ -108,7 +108,7 @@ import Testing
             takenOver: true, transport: .device, transportReason: .switchedOff,
             freshness: Freshness(isStrict: true, older: 25, found: 27, moment: 26, hasLostJournal: true),
             holds: [Hold(pid: 28, uid: 29, command: "c", because: "b", seconds: 30)], longestHold: 31,
-            synchronised: true)
+            synchronised: true, shared: true)
         status.program = Program(path: "/p", device: 21, inode: 22)
         let message = try Message(status)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(message.bytes)) as? [String: Any])

@@ -6,6 +6,7 @@ import Testing
     private struct Case: Decodable {
         let state: UInt8
         let renews: Bool
+        let isShared: Bool
         let lease: UInt32
         let epoch: UInt64
         let renewals: UInt64
@@ -35,6 +36,7 @@ import Testing
                     namespace: item.process[0], identifier: item.process[1], started: item.process[2]))
             made.renewals = item.renewals
             made.written = item.written
+            made.isShared = item.isShared
             made.folder = (item.folder[0], item.folder[1])
             if !item.host.isEmpty { made.host = Array(claim[128..<208]) }
             #expect(record == made)

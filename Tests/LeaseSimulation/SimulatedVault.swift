@@ -229,7 +229,9 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
         if object == Self.folderObject { folder = nil } else { files[Int(object.number) - 1] = nil }
     }
 
-    func replay(_ machine: MachineNumber, _ check: () throws(Errno) -> Void) throws(Errno) {
+    func replay(
+        _ machine: MachineNumber, _ check: @escaping @Sendable () throws(Errno) -> Void
+    ) throws(Errno) {
         guard let journal = try link.call("journal", { world.disk.journals[machine] }) else { return }
         for file in world.disk.files.indices {
             let records = journal.records.filter { $0.file == file }

@@ -88,7 +88,9 @@ extension Passthrough {
         }
     }
 
-    func flush(_ request: Request, _ node: NodeID, handle: HandleID, reply: consuming Reply<Done>) {
+    func flush(
+        _ request: Request, _ node: NodeID, handle: HandleID, owner: LockOwner, reply: consuming Reply<Done>
+    ) {
         answer(reply) { () throws(Errno) in
             // What a closing descriptor would report.
             let copy = dup(try files[handle].number)
@@ -97,7 +99,8 @@ extension Passthrough {
     }
 
     func release(
-        _ request: Request, _ node: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>
+        _ request: Request, _ node: NodeID, handle: HandleID, flags: Int32, unlocking owner: LockOwner?,
+        reply: consuming Reply<Done>
     ) {
         files.remove(handle)
         reply.succeed()

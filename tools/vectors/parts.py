@@ -17,7 +17,7 @@ def subkey_vectors() -> dict[str, Any]:
             "subkeys": [{"label": f"latchkey {label}", "key": fmt.hkdf(VOLUME_KEY, V, f"latchkey {label}".encode(), n)}
                         for label, n in [("names", 64), ("symlinks", 64), ("xattrs", 64), ("directories", 64),
                                          ("headers", 32), ("places", 32), ("journal", 32), ("journal blocks", 32),
-                                         ("summaries", 32), ("claims", 64), ("marks", 64)]]}
+                                         ("summaries", 32), ("claims", 64), ("members", 32), ("marks", 64)]]}
 
 
 def base64_vectors() -> dict[str, Any]:

@@ -1,3 +1,4 @@
+import Claims
 import Glibc
 
 /// How a process claims a vault against other machines, and what it does while it waits for the claim.
@@ -7,6 +8,8 @@ public struct ClaimOptions: Sendable {
     public var lease: Duration?
     /// Whether to take the vault over without waiting whether another machine still uses it.
     public var takesOver = false
+    /// Whether other machines work with the vault at the same time, under leases.
+    public var isShared = false
     /// Whether to go on without a claim if none can be made.
     public var isForgiving = false
     /// Called once if there is a wait: for which host, if its name is known, and how many seconds at most.
@@ -20,4 +23,7 @@ public struct ClaimOptions: Sendable {
     public var lost: @Sendable () -> Void = {}
 
     public init() {}
+
+    /// The lease of a mount that does not say another.
+    public static let usualLease = ClaimTimes.usual.lease
 }

@@ -14,7 +14,8 @@ public final class VaultHold: Sendable {
     public let store: any Store
     /// Whether the claim of another machine was taken over, which had not released it.
     public let tookOver: Bool
-    private let lock: VaultLock
+    /// Nil if other machines, or other processes, work with the vault at the same time.
+    private let lock: VaultLock?
     private let claim: VaultClaim?
 
     /// - Parameters:
@@ -26,13 +27,13 @@ public final class VaultHold: Sendable {
     ) throws(Failure) {
         let isLocal = StoreKind(of: store).isLocal
         do {
-            lock = try VaultLock(of: store, readOnly: !makesLock, needsLock: isLocal)
+            lock = options.isShared ? nil : try VaultLock(of: store, readOnly: !makesLock, needsLock: isLocal)
         } catch .EWOULDBLOCK {
             throw .vaultInUse
         } catch {
             throw .file(error, doing: "lock", path: path)
         }
-        claim = try Self.claim(store, at: path, readOnly: readOnly, isLocal: isLocal, lock.outcome, options)
+        claim = try Self.claim(store, at: path, readOnly: readOnly, isLocal: isLocal, lock?.outcome ?? .none, options)
         tookOver = claim?.tookOver ?? false
         self.store = claim.map { FencedStore(store, $0.fence) } ?? store
     }
@@ -57,6 +58,7 @@ public final class VaultHold: Sendable {
         plan.isLockRefused = lock == .refused
         plan.lease = options.lease
         plan.takesOver = options.takesOver
+        plan.isShared = options.isShared
         plan.isReadOnly = readOnly
         do throws(ClaimError) {
             return try VaultClaim.take(

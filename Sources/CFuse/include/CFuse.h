@@ -13,6 +13,10 @@
 enum { LK_FUSE_STATX = 52 };
 /// A flag of FUSE_INIT, since protocol 7.42.
 #define LK_FUSE_OVER_IO_URING (1ULL << 41)
+// Since 7.39, Linux 6.6.
+#define LK_FUSE_DIRECT_IO_ALLOW_MMAP (1ULL << 36)
+// Since 7.44, Linux 6.16.
+enum { LK_FUSE_NOTIFY_INC_EPOCH = 8 };
 
 /// STATX_BASIC_STATS and STATX_BTIME, which Glibc declares only for GNU programs.
 enum { LK_STATX_BASIC = 0x7ff, LK_STATX_BTIME = 0x800 };

@@ -163,6 +163,8 @@ public struct Status: Codable, Hashable, Sendable {
     public var longestHold: Double?
     /// Whether several machines change the vault in turns, each in its own copy; nil from an older daemon.
     public var synchronised: Bool?
+    /// Whether other machines work with the vault at the same time; nil from a daemon of an earlier version.
+    public var shared: Bool?
 
     private enum CodingKeys: String, CodingKey {
         case state, graceRemaining, deadline, evictionPhase, inodesToInvalidate, lastLockDuration, classKeys,
@@ -171,7 +173,7 @@ public struct Status: Codable, Hashable, Sendable {
             unlockedMemory, grace, readOnly, version, formatVersion, pid, program, whenLocked, freezeTimeout,
             waitingRequests, instance, sequence, changed, hasPasscode, lockWhenIdle, rotation, ending, guesses,
             vaultProof, logFile, refusals, alwaysReadOnly, deep, forgetAfter, forgetTime, takenOver, transport,
-            transportReason, freshness, holds, longestHold, synchronised
+            transportReason, freshness, holds, longestHold, synchronised, shared
     }
 
     public init(
@@ -186,7 +188,7 @@ public struct Status: Codable, Hashable, Sendable {
         refusals: Refusals? = nil, alwaysReadOnly: Bool? = nil, deep: Bool? = nil, forgetAfter: Double? = nil,
         forgetTime: Double? = nil, takenOver: Bool? = nil, transport: Transport? = nil,
         transportReason: NoRing? = nil, freshness: Freshness? = nil, holds: [Hold]? = nil, longestHold: Double? = nil,
-        synchronised: Bool? = nil
+        synchronised: Bool? = nil, shared: Bool? = nil
     ) {
         self.state = state
         self.graceRemaining = graceRemaining
@@ -231,6 +233,7 @@ public struct Status: Codable, Hashable, Sendable {
         self.holds = holds
         self.longestHold = longestHold
         self.synchronised = synchronised
+        self.shared = shared
         self.mountPoint = mountPoint
         self.vault = vault
         self.deviceKeyFile = deviceKeyFile

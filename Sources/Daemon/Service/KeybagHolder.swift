@@ -14,8 +14,12 @@ final class KeybagHolder: Keyholder {
     private let mount: VaultMount
     private let deviceKeyPath: Path
     private let policy: PolicyInForce
+    private let isShared: Bool
 
-    init(_ keybag: OpenKeybag, mount: VaultMount, deviceKeyPath: Path, policy: PolicyInForce) {
+    init(
+        _ keybag: OpenKeybag, mount: VaultMount, deviceKeyPath: Path, policy: PolicyInForce, isShared: Bool
+    ) {
+        self.isShared = isShared
         self.policy = policy
         self.keybag = keybag
         self.mount = mount
@@ -29,8 +33,16 @@ final class KeybagHolder: Keyholder {
     func changePasscode(
         _ opener: Opener, from old: borrowing Secret, to new: borrowing Secret, allowingWeak: Bool
     ) throws(Failure) {
+        try checkIsAlone()
         try policy.check(new)
         try keybag.changePasscode(from: Credential(opener, reading: old), to: new, allowingWeak: allowingWeak)
+    }
+
+    /// Another machine has the keybag in memory, and would write its own version over this one's.
+    private func checkIsAlone() throws(Failure) {
+        guard isShared else { return }
+        throw .failed(
+            reason: "other machines may work with the vault: unmount it on all of them, and mount it without --shared")
     }
 
     func erase(keepingDeviceKey: Bool) throws(Failure) -> String {
@@ -46,6 +58,7 @@ final class KeybagHolder: Keyholder {
     func addSlot(
         _ new: borrowing NewSecret, name: String, opening opener: Opener, _ secret: borrowing Secret
     ) throws(Failure) -> Int {
+        try checkIsAlone()
         guard let label = SlotLabel(name) else { throw .invalidParameter(parameter: "name") }
         if new.kind == .passcode { try check(new) }
         if let key = new.securityKey, SecurityKeyEntry(key) == nil { throw .invalidParameter(parameter: "securityKey") }
@@ -61,6 +74,7 @@ final class KeybagHolder: Keyholder {
     }
 
     func removeSlot(_ slot: Int, opening opener: Opener, _ secret: borrowing Secret) throws(Failure) {
+        try checkIsAlone()
         guard let slot = UInt32(exactly: slot) else { throw .noSuchSlot(slot: slot) }
         try keybag.removeSlot(slot, opening: Credential(opener, reading: secret))
     }
@@ -74,6 +88,7 @@ final class KeybagHolder: Keyholder {
     func beginRotation(
         opening opener: Opener, _ secret: borrowing Secret, recoveryKey: borrowing Secret?, dropping: [Int]
     ) throws(Failure) {
+        try checkIsAlone()
         let key: Secret?
         switch recoveryKey {
         case .some(let text): key = .some(try RecoveryKeyText.decode(text))

@@ -29,6 +29,8 @@ public struct MountFacts: Sendable {
     public var noHolds: String?
     /// Whether several machines change the vault in turns, each in its own copy.
     public var isSynchronised = false
+    /// Whether other machines work with the vault at the same time.
+    public var isShared = false
     /// How the device key is kept: "software" is a file.
     public var deviceKey: String
     /// The file with the device key, plain or sealed by a TPM.
@@ -103,7 +105,7 @@ public struct MountFacts: Sendable {
             forgetTime: moment.forgetDeadline.map { Self.wallClock + ($0 - BootClock.now).seconds },
             takenOver: isTakenOver() ? true : nil, transport: transport.way, transportReason: transport.reason,
             freshness: mount.freshness, holds: moment.holds, longestHold: longestHold.seconds,
-            synchronised: isSynchronised)
+            synchronised: isSynchronised, shared: isShared)
     }
 
     private var freezeTimeout: Double? {

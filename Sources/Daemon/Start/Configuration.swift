@@ -52,6 +52,8 @@ public struct Configuration: Sendable {
     public var lease: Duration?
     /// Whether to take the vault over from another machine without waiting.
     public var takesOver = false
+    /// Whether other machines work with the vault at the same time.
+    public var isShared = false
     /// Called once if the daemon waits for another machine's claim, as `ClaimOptions.waiting`.
     public var waiting: @Sendable (String?, Int) -> Void = { _, _ in }
     /// What happens to files that are older than what this machine has seen.

@@ -25,6 +25,8 @@ struct OpenVault: Sendable {
     let storeFacts: StoreFacts
     /// Whether changes of other programs in the vault's folder are noticed.
     private let tellsChanges: Bool
+    /// Of a vault that other machines work with at the same time: no other process begins before the mount is made.
+    private let turn: SharedTurn?
 
     /// The volume ID in hexadecimal.
     var volume: String { "\(keybag.volume)" }
@@ -40,6 +42,7 @@ struct OpenVault: Sendable {
             }
         }
         let identifier = try OpenKeybag.inspect(folder).volume
+        turn = try configuration.isShared ? Self.turn(in: folder, claim) : nil
         hold = try VaultHold(
             folder, at: configuration.vault, readOnly: configuration.readOnly, makesLock: true, claim)
         let held = hold.store
@@ -118,11 +121,13 @@ struct OpenVault: Sendable {
             hasAttributes: storeFacts.takesAttributes, hasHardLinks: storeFacts.linksInodes,
             keepsInodeNumbers: storeFacts.keepsInodeNumbers, pinsOpenInodes: bounded == nil)
         let (freshness, trouble) = try freshness(configuration, log)
+        let fence = configuration.isShared ? LeaseFence() : nil
         let vault = Vault(
-            store: store, keys: keybag.keys, ring: keybag.ring, traits: traits,
+            store: fence.map { FencedStore(store, $0) } ?? store, keys: keybag.keys, ring: keybag.ring, traits: traits,
             minimumClass: policy.minimumClass ?? .none, isReadOnly: configuration.readOnly,
             tookOver: hold.tookOver, freshness: freshness, machine: keybag.machine,
-            sharesStore: bounded != nil)
+            sharesStore: bounded != nil, isShared: configuration.isShared)
+        let sharing = try fence.map { fence throws(Failure) in try join(vault, fence, configuration) }
         if let rootClass = configuration.rootClass { try setRootClass(rootClass, of: vault, policy) }
         let bare = try configuration.guardsMountPoint ? Self.barePoint(configuration.mountPoint) : nil
         // If the folder cannot be prepared, the mount fails and says why.
@@ -130,7 +135,8 @@ struct OpenVault: Sendable {
         let mount: ProtectedMount
         do {
             mount = try ProtectedMount(
-                vault: vault, store: bounded, tellsChanges: tellsChanges, at: configuration.mountPoint,
+                vault: vault, store: bounded, sharing: sharing, tellsChanges: tellsChanges,
+                at: configuration.mountPoint,
                 options: configuration.options,
                 source: configuration.source, descriptorLimit: Int(clamping: descriptorLimit ?? .max),
                 whenLocked: configuration.whenLocked,
@@ -140,6 +146,8 @@ struct OpenVault: Sendable {
             ) { $0.write(to: log) }
         } catch {
             if let bare { try? bare.restore() }
+            // Otherwise other machines would take this one for dead.
+            sharing?.leave(isClean: (try? vault.close()) != nil)
             throw Failure(error)
         }
         let served = VaultMount(
@@ -155,6 +163,38 @@ struct OpenVault: Sendable {
         }
         try? bare.restore()
         throw served.unmountUnserved(because: .writtenBeneath(mountPoint: configuration.mountPoint))
+    }
+
+    // MARK: Several machines
+
+    private static func turn(in store: any Store, _ claim: ClaimOptions) throws(Failure) -> SharedTurn {
+        do throws(Errno) {
+            return try SharedTurn(in: store, patience: .seconds(300), pause: claim.pause)
+        } catch {
+            switch error {
+            case .ECANCELED: throw .claimGivenUp
+            case .ETIMEDOUT: throw .failed(reason: "another machine has begun to mount the vault, and does not end")
+            default: throw .io(error, doing: "lock bytes of lk.leases")
+            }
+        }
+    }
+
+    private func join(
+        _ vault: Vault, _ fence: LeaseFence, _ configuration: Configuration
+    ) throws(Failure) -> VaultSharing {
+        do throws(VaultError) {
+            let lease = configuration.lease ?? ClaimOptions.usualLease
+            let sharing = try VaultSharing(vault, base: store, fence, lease: lease)
+            try sharing.join()
+            return sharing
+        } catch {
+            switch error {
+            case .system(.EBUSY): throw .vaultInUse
+            case .damaged(let reason): throw .damaged(reason: reason)
+            case .unsupported(let reason): throw .unsupported(reason: reason)
+            default: throw .io(error.errno, doing: "begin to work with other machines")
+            }
+        }
     }
 
     private static func barePoint(_ path: Path) throws(Failure) -> BareMountPoint {

@@ -20,6 +20,8 @@ final class RunningMount: Sendable {
     private let hold: Mutex<VaultHold?>
     /// The store, if it may hang.
     private let bounded: BoundedStore?
+    /// The store, if other machines work with the vault at the same time.
+    private let sharedStore: (any Store)?
     private let mount: VaultMount
     private let service: MountService
     private let server: ControlServer
@@ -30,12 +32,14 @@ final class RunningMount: Sendable {
     let hasOlderKeybag: Bool
 
     private init(
-        hold: VaultHold, bounded: BoundedStore?, mount: VaultMount, service: MountService, server: ControlServer,
+        hold: VaultHold, bounded: BoundedStore?, sharedStore: (any Store)?, mount: VaultMount, service: MountService,
+        server: ControlServer,
         log: Logger,
         storeWarnings: [String], hasOlderKeybag: Bool
     ) {
         self.hold = Mutex(hold)
         self.bounded = bounded
+        self.sharedStore = sharedStore
         self.mount = mount
         self.service = service
         self.server = server
@@ -84,12 +88,14 @@ final class RunningMount: Sendable {
             var facts = MountFacts(configuration, opened, device: mount.device, logFile: logFile)
             facts.longestHold = .seconds(policy.longestHold)
             facts.isSynchronised = opened.keybag.file.isSynchronised
+            facts.isShared = configuration.isShared
             facts.noHolds = policy.violationOfHolding?.description
             let lock = try Failure.makingThreads { () throws(Errno) in
                 try MountLock(mount: mount, facts: facts, log: log, manager: manager)
             }
             let keyholder = KeybagHolder(
-                opened.keybag, mount: mount, deviceKeyPath: opened.deviceKeyPath, policy: policy)
+                opened.keybag, mount: mount, deviceKeyPath: opened.deviceKeyPath, policy: policy,
+                isShared: configuration.isShared)
             mount.giveNewKeys(of: opened.keybag) { [log] in
                 log.notice("all files have the new keys, and the old ones are gone")
                 lock.announce(.rotationDidEnd)
@@ -129,7 +135,9 @@ final class RunningMount: Sendable {
             }
             reserved?.giveBack()
             return RunningMount(
-                hold: opened.hold, bounded: opened.bounded, mount: mount, service: service, server: server, log: log,
+                hold: opened.hold, bounded: opened.bounded,
+                sharedStore: configuration.isShared ? opened.store : nil, mount: mount, service: service,
+                server: server, log: log,
                 storeWarnings: opened.storeFacts.warnings.map(\.sentence), hasOlderKeybag: opened.keybag.isOlder)
         } catch {
             reserved?.giveBack()
@@ -144,6 +152,7 @@ final class RunningMount: Sendable {
         var options = ClaimOptions()
         options.lease = configuration.lease
         options.takesOver = configuration.takesOver
+        options.isShared = configuration.isShared
         options.waiting = { host, seconds in
             log.notice(
                 "another machine has not released the vault: waiting whether it still uses it",
@@ -173,6 +182,8 @@ final class RunningMount: Sendable {
         return server
     }
 
+    private static let patienceForTurn = Duration.seconds(10)
+
     var state: Status.State { service.status.state }
 
     /// Ends a mount that no command waited for: locks and detaches it, so that `run` returns when its last use ends.
@@ -186,14 +197,18 @@ final class RunningMount: Sendable {
     func run(unmounted: () -> Void = {}) {
         mount.run()
         unmounted()
-        mount.synchronize()
+        if sharedStore == nil { mount.synchronize() }
         log.notice("unmounted")
         // In this order: a client takes the end of its connection for the end of the daemon, and may mount again at
         // once.
+        // The last machine releases the claim that all of them share.
+        let turn = sharedStore.flatMap { try? SharedTurn(in: $0, patience: Self.patienceForTurn) }
         hold.withLock { hold in
-            if bounded?.mayStillChange == true { hold?.leaveClaim() }
+            let isShared = sharedStore != nil && (turn == nil || !mount.isLastOfShared)
+            if bounded?.mayStillChange == true || isShared { hold?.leaveClaim() }
             hold = nil
         }
+        withExtendedLifetime(turn) {}
         service.waitForUnmounts()
         server.stop()
     }

@@ -29,6 +29,9 @@ final class VaultMount: MountedFileSystem {
         self.log = log
     }
 
+    /// Whether no other machine works with a shared vault any more, after the end of this mount.
+    var isLastOfShared: Bool { mount.isLastOfShared }
+
     /// `st_dev` of the files in the mount.
     var device: UInt64 { mount.deviceNumber }
 

@@ -40,6 +40,8 @@ public struct ClaimRecord: Hashable, Sendable {
     public var state: State
     /// Whether the daemon writes the record anew in each third of the lease, and not only when another one asks.
     public var renews: Bool
+    /// Whether several machines have this claim together; docs/FORMAT.md, "Members", has the record of each.
+    public var isShared = false
     /// In milliseconds.
     public var lease: UInt32
     public var epoch: UInt64
@@ -87,8 +89,9 @@ public struct ClaimRecord: Hashable, Sendable {
         guard let state = State(rawValue: bytes.integer(at: 10, as: UInt8.self)) else { throw .badField("state") }
         self.state = state
         let flags = bytes.integer(at: 11, as: UInt8.self)
-        guard flags <= 3 else { throw .badField("flags") }
+        guard flags <= 7 else { throw .badField("flags") }
         renews = flags & 1 != 0
+        isShared = flags & 4 != 0
         lease = bytes.integer(at: 12, as: UInt32.self)
         guard Self.leases.contains(lease) else { throw .badField("lease") }
         epoch = bytes.integer(at: 16, as: UInt64.self)
@@ -117,7 +120,7 @@ public struct ClaimRecord: Hashable, Sendable {
         bytes.store(Self.magic, at: 0)
         bytes.store(Self.version, at: 8)
         bytes.store(state.rawValue, at: 10)
-        bytes.store((renews ? 1 : 0) | (host == nil ? 0 : 2) as UInt8, at: 11)
+        bytes.store((renews ? 1 : 0) | (host == nil ? 0 : 2) | (isShared ? 4 : 0) as UInt8, at: 11)
         bytes.store(lease, at: 12)
         bytes.store(epoch, at: 16)
         bytes.store(renewals, at: 24)

@@ -31,6 +31,12 @@ public enum BackingName: Hashable, Sendable {
     public static let nameless = "lk.nameless"
     /// A folder in the root, for the records of who works with the vault.
     public static let claims = "lk.claims"
+    /// A file in the root, of which machines that work in the vault together lock bytes.
+    public static let leases = "lk.leases"
+    /// A folder in the root, for the records of these machines.
+    public static let members = "lk.members"
+    /// Stands before the number of a machine, in 16 lower-case hexadecimal digits.
+    public static let memberPrefix = "lk.member."
     public static let longTargetPrefix = "lk.target."
     /// A folder in the root, for attributes that the store does not take.
     public static let attributes = "lk.attributes"
@@ -45,7 +51,7 @@ public enum BackingName: Hashable, Sendable {
     private static let reservedNames: Set<[UInt8]> = Set(
         [
             keybag, newKeybag, oldKeybag, lock, erased, journal, directoryRecord, newDirectoryRecord, targets, nameless,
-            claims, attributes,
+            claims, attributes, leases, members,
         ].map { Array($0.utf8) })
     private static let longPrefixBytes = Array(longPrefix.utf8)
     private static let sidecarSuffixBytes = Array(sidecarSuffix.utf8)

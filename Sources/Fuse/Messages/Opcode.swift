@@ -30,6 +30,9 @@ enum Opcode: UInt32, Sendable {
     case readdir = 28
     case releasedir = 29
     case fsyncdir = 30
+    case getlk = 31
+    case setlk = 32
+    case setlkw = 33
     case access = 34
     case create = 35
     case interrupt = 36
@@ -57,7 +60,7 @@ enum Opcode: UInt32, Sendable {
     /// Whether its node is a regular file.
     var isOfFile: Bool {
         switch self {
-        case .open, .read, .write, .flush, .fsync, .fallocate, .lseek: true
+        case .open, .read, .write, .flush, .fsync, .fallocate, .lseek, .getlk, .setlk, .setlkw: true
         default: false
         }
     }
@@ -77,7 +80,7 @@ enum Opcode: UInt32, Sendable {
     var isOfEachUser: Bool {
         switch self {
         case .initialize, .read, .write, .fsync, .release, .readdir, .readdirplus, .fsyncdir, .releasedir,
-            .notifyReply, .forget, .batchForget, .interrupt, .destroy, .flush, .lseek:
+            .notifyReply, .forget, .batchForget, .interrupt, .destroy, .flush, .lseek, .getlk, .setlk, .setlkw:
             true
         default: false
         }

@@ -58,15 +58,25 @@ public final class Notifier: Sendable {
         try notify(FUSE_NOTIFY_DELETE, out, name)
     }
 
+    /// Makes the kernel look each name up at its next use, also where the answer to a lookup is under way. Takes none
+    /// of the kernel's locks, and waits for nothing: handlers may call it. Only if `Connection.expiresAllEntries`.
+    public func expireAllEntries() throws(Errno) {
+        try notify(Int32(LK_FUSE_NOTIFY_INC_EPOCH), [])
+    }
+
     private func notify<Wire: BitwiseCopyable>(
         _ code: fuse_notify_code, _ wire: Wire, _ name: Name? = nil
     ) throws(Errno) {
+        var bytes = unsafe withUnsafeBytes(of: wire) { unsafe Array($0) }
+        if let name { bytes += name.bytes + [0] }
+        try notify(Int32(bitPattern: code.rawValue), bytes)
+    }
+
+    private func notify(_ code: Int32, _ bytes: [UInt8]) throws(Errno) {
         guard use.acquire() else { return }
         defer { use.release() }
         guard let device = device.withLock({ $0 }) else { return }
-        var bytes = unsafe withUnsafeBytes(of: wire) { unsafe Array($0) }
-        if let name { bytes += name.bytes + [0] }
-        do throws(Errno) { try device.notify(Int32(bitPattern: code.rawValue), bytes) } catch {
+        do throws(Errno) { try device.notify(code, bytes) } catch {
             switch error {
             // Unknown to the kernel, or the mount has ended: nothing is cached.
             case .ENOENT, .ENODEV, .ENOTCONN: return

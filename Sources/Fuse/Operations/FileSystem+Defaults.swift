@@ -106,12 +106,28 @@ extension FileSystem {
         reply.fail(.ENOSYS)
     }
 
-    public func flush(_ request: Request, _ node: NodeID, handle: HandleID, reply: consuming Reply<Done>) {
+    public func flush(
+        _ request: Request, _ node: NodeID, handle: HandleID, owner: LockOwner, reply: consuming Reply<Done>
+    ) {
         reply.fail(.ENOSYS)
     }
 
     public func release(
-        _ request: Request, _ node: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>
+        _ request: Request, _ node: NodeID, handle: HandleID, flags: Int32, unlocking owner: LockOwner?,
+        reply: consuming Reply<Done>
+    ) {
+        reply.fail(.ENOSYS)
+    }
+
+    public func obstacle(
+        _ request: Request, _ node: NodeID, handle: HandleID, to kind: RangeLock, of range: ByteRange,
+        owner: LockOwner, reply: consuming Reply<FoundLock?>
+    ) {
+        reply.fail(.ENOSYS)
+    }
+
+    public func lock(
+        _ request: Request, _ node: NodeID, handle: HandleID, _ lock: LockRequest, reply: consuming Reply<Done>
     ) {
         reply.fail(.ENOSYS)
     }

@@ -75,9 +75,23 @@ public protocol FileSystem: AnyObject, Sendable {
         _ request: Request, _ bytes: RawSpan, to node: NodeID, handle: HandleID, offset: Int64, flags: WriteFlags,
         reply: consuming Reply<Count>)
     /// A descriptor was closed; called once for each descriptor of a handle.
-    func flush(_ request: Request, _ node: NodeID, handle: HandleID, reply: consuming Reply<Done>)
+    /// With `Configuration.Locks.byFileSystem`, what `owner` has locked of the file by fcntl(2) is to be given up.
+    func flush(
+        _ request: Request, _ node: NodeID, handle: HandleID, owner: LockOwner, reply: consuming Reply<Done>)
     /// The handle's last descriptor and mapping are gone; `flags` are those of `open`. An error reaches no program.
-    func release(_ request: Request, _ node: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>)
+    ///
+    /// - Parameter owner: whose locks by flock(2) are to be given up; nil if there are none.
+    func release(
+        _ request: Request, _ node: NodeID, handle: HandleID, flags: Int32, unlocking owner: LockOwner?,
+        reply: consuming Reply<Done>)
+    /// F_GETLK of fcntl(2). Only with `Configuration.Locks.byFileSystem`.
+    func obstacle(
+        _ request: Request, _ node: NodeID, handle: HandleID, to kind: RangeLock, of range: ByteRange,
+        owner: LockOwner, reply: consuming Reply<FoundLock?>)
+    /// fcntl(2) and flock(2): EAGAIN if another owner's lock is in the way of one that is not waited for. Only with
+    /// `Configuration.Locks.byFileSystem`.
+    func lock(
+        _ request: Request, _ node: NodeID, handle: HandleID, _ lock: LockRequest, reply: consuming Reply<Done>)
     func fsync(
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>)
 

@@ -1,4 +1,5 @@
 import CFuse
+import Glibc
 import Posix
 
 extension Incoming {
@@ -18,11 +19,15 @@ extension Incoming {
         case .write: try write()
         case .flush:
             let fixed = try received.fixed(fuse_flush_in.self)
-            fileSystem.flush(caller(), node, handle: HandleID(rawValue: fixed.fh), reply: reply())
+            fileSystem.flush(
+                caller(), node, handle: HandleID(rawValue: fixed.fh), owner: LockOwner(rawValue: fixed.lock_owner),
+                reply: reply())
         case .release:
             let fixed = try received.fixed(fuse_release_in.self)
             fileSystem.release(
                 caller(), node, handle: HandleID(rawValue: fixed.fh), flags: Int32(bitPattern: fixed.flags),
+                unlocking: fixed.release_flags & UInt32(FUSE_RELEASE_FLOCK_UNLOCK) == 0
+                    ? nil : LockOwner(rawValue: fixed.lock_owner),
                 reply: reply())
         case .fsync:
             let fixed = try received.fixed(fuse_fsync_in.self)
@@ -48,6 +53,7 @@ extension Incoming {
         guard bytes.count >= Int(fixed.size) else { throw .EIO }
         var flags: WriteFlags = fixed.write_flags & UInt32(FUSE_WRITE_CACHE) != 0 ? .page : []
         if fixed.write_flags & UInt32(FUSE_WRITE_KILL_SUIDGID) != 0 { flags.insert(.dropsPrivileges) }
+        if Int32(bitPattern: fixed.flags) & O_APPEND != 0 { flags.insert(.append) }
         let contents = unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes[..<Int(fixed.size)]))
         fileSystem.write(
             caller(), contents, to: node, handle: HandleID(rawValue: fixed.fh),

@@ -41,6 +41,7 @@ extension Incoming {
         case .lookup, .symlink, .mknod, .mkdir, .unlink, .rmdir, .rename, .rename2, .link, .create, .tmpfile:
             try dispatchName(opcode)
         case .open, .read, .write, .flush, .release, .fsync, .fallocate, .lseek: try dispatchFile(opcode)
+        case .getlk, .setlk, .setlkw: try dispatchLock(opcode)
         case .opendir, .readdir, .readdirplus, .releasedir, .fsyncdir: try dispatchDirectory(opcode)
         case .setxattr, .getxattr, .listxattr, .removexattr: try dispatchAttribute(opcode)
         case .getattr, .statx, .setattr, .readlink, .statfs: try dispatchInode(opcode)

@@ -109,4 +109,6 @@ public struct WriteFlags: OptionSet, Sendable {
     public static let page = WriteFlags(rawValue: 1)
     /// As `AttributeChanges.dropsPrivileges`.
     public static let dropsPrivileges = WriteFlags(rawValue: 2)
+    /// The descriptor has O_APPEND. The kernel has chosen the offset by the length that it knows.
+    public static let append = WriteFlags(rawValue: 4)
 }

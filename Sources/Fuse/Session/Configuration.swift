@@ -12,6 +12,9 @@ public struct Configuration: Sendable {
     public var privileges: Privileges
     public var accessControlLists: AccessControlLists
     public var cachedContents: CachedContents
+    public var locks = Locks.byKernel
+    /// Whether a file that is opened with `Opened.directIO` can be mapped by several processes: since Linux 6.6.
+    public var mapsDirectIO = false
     /// Whether requests that would change something are answered with EROFS.
     public var isReadOnly: Bool
 
@@ -20,6 +23,14 @@ public struct Configuration: Sendable {
         case device
         /// Memory that the kernel and this process share, by io_uring, where the kernel has it; otherwise /dev/fuse.
         case ring
+    }
+
+    /// Which side has the locks of fcntl(2) and flock(2).
+    public enum Locks: Sendable {
+        /// The kernel: programs on other machines do not see them.
+        case byKernel
+        /// The file system: `FileSystem.lock`.
+        case byFileSystem
     }
 
     /// The memory for one request in a ring. The kernel refuses less than its largest request or answer.
@@ -102,4 +113,6 @@ public struct Connection: Hashable, Sendable {
     public let fileSystemClearsPrivileges: Bool
     /// Whether the kernel knows `Notifier.expireEntry`: since 7.38, Linux 6.2.
     public var expiresEntries: Bool { minor >= 38 }
+    /// Whether the kernel knows `Notifier.expireAllEntries`: since 7.44, Linux 6.16.
+    public var expiresAllEntries: Bool { minor >= 44 }
 }

@@ -76,11 +76,12 @@ extension Session {
         // Only version 2 saves the request for security.capability before every write.
         if configuration.privileges == .clearedByFileSystem { wanted |= UInt64(FUSE_HANDLE_KILLPRIV_V2) }
         if rings != nil { wanted |= LK_FUSE_OVER_IO_URING }
+        if configuration.locks == .byFileSystem { wanted |= UInt64(FUSE_POSIX_LOCKS) | UInt64(FUSE_FLOCK_LOCKS) }
+        if configuration.mapsDirectIO { wanted |= LK_FUSE_DIRECT_IO_ALLOW_MMAP }
         // Deliberately not used. WRITEBACK_CACHE: a write(2) could end in the page cache after a lock. SPLICE_READ,
-        // SPLICE_WRITE, SPLICE_MOVE: contents would stay in pipes, where they cannot be wiped. POSIX_LOCKS,
-        // FLOCK_LOCKS: the kernel implements locks by itself. ASYNC_DIO: the kernel drops the pages under an
-        // asynchronous direct write before it sends the write, but not after the answer (generic_file_direct_write in
-        // mm/filemap.c), so a reader in between would leave old bytes in the page cache.
+        // SPLICE_WRITE, SPLICE_MOVE: contents would stay in pipes, where they cannot be wiped. ASYNC_DIO: the kernel
+        // drops the pages under an asynchronous direct write before it sends the write, but not after the answer
+        // (generic_file_direct_write in mm/filemap.c), so a reader in between would leave old bytes in the page cache.
         return wanted
     }
 

@@ -10,6 +10,7 @@ enum Label {
     static let journalBlocks = Array("latchkey journal blocks".utf8)
     static let summaries = Array("latchkey summaries".utf8)
     static let claims = Array("latchkey claims".utf8)
+    static let members = Array("latchkey members".utf8)
     static let marks = Array("latchkey marks".utf8)
 
     static let fileKey = Array("latchkey file key".utf8)

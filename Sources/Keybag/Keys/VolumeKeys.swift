@@ -17,6 +17,7 @@ public final class VolumeKeys: Sendable {
     public let journalBlocks: Secret
     public let summaries: MessageAuthenticator
     public let claims: DeterministicCipher
+    public let members: MessageAuthenticator
     /// For the file of marks, which is not in the vault.
     public let marks: DeterministicCipher
 
@@ -35,6 +36,7 @@ public final class VolumeKeys: Sendable {
         journalBlocks = try .derived(from: volumeKey, salt: salt, info: Label.journalBlocks)
         summaries = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.summaries))
         claims = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.claims, count: 64))
+        members = try MessageAuthenticator(key: .derived(from: volumeKey, salt: salt, info: Label.members))
         marks = try DeterministicCipher(key: .derived(from: volumeKey, salt: salt, info: Label.marks, count: 64))
     }
 }

@@ -17,7 +17,7 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             guard node.isFile, hasHandle else {
-                let moment = watched.moment
+                let moment = self.moment
                 let (status, protectionClass, isSettled) = try status(of: node)
                 let timeout = timeout(
                     for: protectionClass, isSettled ? status : nil, timeout(of: node, readAfter: moment))
@@ -73,7 +73,7 @@ extension VaultFileSystem {
     private func timeout(of node: Node, readAfter moment: Int?) -> Double {
         let names = node.names
         if node === nodes.root { return timeout(in: node, readAfter: moment) }
-        guard names.count == 1 else { return Self.timeout }
+        guard names.count == 1 || vault.isShared, !names.isEmpty else { return self.timeout }
         return timeout(in: names[0].parent, readAfter: moment)
     }
 
@@ -89,7 +89,7 @@ extension VaultFileSystem {
             switch node.identity {
             case .directory:
                 let status = try vault.status(of: try directory(of: node))
-                return (status, nil, node.state.withLock { $0.isWatched })
+                return (status, nil, shared != nil || node.state.withLock { $0.isWatched })
             case .file(let identifier):
                 if let (status, found) = try? summarizedStatus(of: node, identifier) { return (status, found, true) }
                 return try withFile(of: node) { (file) throws(VaultError) in
@@ -98,7 +98,7 @@ extension VaultFileSystem {
             case .other:
                 let (name, directory) = try location(of: node)
                 let status = try vault.status(of: name, in: directory)
-                return (status, nil, status.linkCount == 1)
+                return (status, nil, shared == nil && status.linkCount == 1)
             }
         }
     }

@@ -152,7 +152,10 @@ extension VaultFileSystem {
             // Under the same lock: an eviction wipes the key of a file of class B that has no handle.
             return opening.map { addHandle(to: node, file, $0.flags, $0.share, isNew: true, in: &state) }
         }
-        return (Fuse.Entry(node, node.shown(status), timeout: timeout(for: protectionClass)), node, opened)
+        if let location { shared?.made(node, at: location) }
+        let entry = Fuse.Entry(
+            node, node.shown(status), timeout: timeout(for: protectionClass), entryTimeout: self.timeout)
+        return (entry, node, opened)
     }
 
     /// Turns a user of the file into a handle. Needs the node's state.
@@ -173,7 +176,8 @@ extension VaultFileSystem {
         // A handle that only reads has no error to report at close.
         return Opened(
             handle: HandleID(rawValue: share.rawValue), keepCache: isKnown,
-            noFlush: isNew || flags & O_ACCMODE == O_RDONLY)
+            // Other machines change the file without a word to the kernel, and locks are given up at close(2).
+            directIO: shared != nil, noFlush: shared == nil && (isNew || flags & O_ACCMODE == O_RDONLY))
     }
 
     /// Removes a handle. After the last one, wipes the key and drops the pages if the file is of a strict class that is
@@ -207,7 +211,10 @@ extension VaultFileSystem {
         late.dropPages(of: node.id)
     }
 
-    func release(_ request: Request, _ id: NodeID, handle: HandleID, flags: Int32, reply: consuming Reply<Done>) {
+    func release(
+        _ request: Request, _ id: NodeID, handle: HandleID, flags: Int32, unlocking owner: LockOwner?,
+        reply: consuming Reply<Done>
+    ) {
         answer(reply, id) { (node) throws(VaultError) in
             removeHandle(of: node, flags, HandleShare(rawValue: handle.rawValue))
         }
@@ -293,7 +300,9 @@ extension VaultFileSystem {
         }
     }
 
-    func flush(_ request: Request, _ id: NodeID, handle: HandleID, reply: consuming Reply<Done>) {
+    func flush(
+        _ request: Request, _ id: NodeID, handle: HandleID, owner: LockOwner, reply: consuming Reply<Done>
+    ) {
         answer(reply, id) { (node) throws(VaultError) in try openFile(of: node).persistLength() }
     }
 

@@ -42,7 +42,8 @@ extension VaultFileSystem {
     private func answer(for node: Node) throws(VaultError) -> Fuse.Entry {
         do throws(VaultError) {
             let (status, protectionClass, _) = try status(of: node)
-            return Fuse.Entry(node, status, timeout: timeout(for: protectionClass))
+            return Fuse.Entry(
+                node, status, timeout: timeout(for: protectionClass), entryTimeout: self.timeout)
         } catch {
             forget(node.id, count: 1)
             throw error
@@ -128,7 +129,7 @@ extension VaultError {
 extension Fuse.Entry {
     /// What the kernel is to know of a node.
     init(
-        _ node: Node, _ status: FileStatus, timeout: Double, entryTimeout: Double = VaultFileSystem.timeout
+        _ node: Node, _ status: FileStatus, timeout: Double, entryTimeout: Double
     ) {
         self.init(
             node: node.id, generation: node.identity.generation, status: status, attributeTimeout: timeout,

@@ -5,19 +5,19 @@ import Vault
 extension VaultFileSystem {
     /// Call it before an entry is changed. Needs `tree`.
     func keep(_ node: Node) {
-        guard vault.isSynchronised, let location = node.latestName else { return }
+        guard vault.takesTurns, let location = node.latestName else { return }
         keepRecord(at: location)
     }
 
     /// Call it before an entry is made or replaced. Needs `tree`.
     func keep(_ location: Location) {
-        guard vault.isSynchronised else { return }
+        guard vault.takesTurns else { return }
         if let directory = try? directory(of: location.parent) { vault.removeShell(location.name, in: directory) }
         keepRecord(at: location)
     }
 
     private func keepRecord(at location: Location) {
-        guard vault.isSynchronised else { return }
+        guard vault.takesTurns else { return }
         var location = location
         while true {
             do throws(VaultError) {

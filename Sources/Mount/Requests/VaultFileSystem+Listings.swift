@@ -134,7 +134,7 @@ extension VaultFileSystem {
             return Fuse.Entry(node: NodeID(rawValue: 0), status: unknown, attributeTimeout: 0, entryTimeout: 0)
         }
         do throws(VaultError) {
-            let moment = watched.moment
+            let moment = self.moment
             let found = try vault.lookupInBrief(entry, in: directory)
             return instantiate(found, at: Location(parent: parent, name: entry.name), readAfter: moment).0
         } catch {

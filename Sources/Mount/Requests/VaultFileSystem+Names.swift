@@ -8,10 +8,10 @@ import Vault
 extension VaultFileSystem {
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
         // What another machine has left is looked for once, before a name counts as missing.
-        if vault.isSynchronised, let node = nodes[parent], isMissing(name, in: node) { _ = takeInOrTell(node) }
+        if vault.takesTurns, let node = nodes[parent], isMissing(name, in: node) { _ = takeInOrTell(node) }
         answerEntry(reply, in: parent, name) { (parent) throws(VaultError) in
             let directory = try directory(of: parent)
-            let moment = watched.moment
+            let moment = self.moment
             let found = try vault.lookupInBrief(name, in: directory)
             return instantiate(found, at: Location(parent: parent, name: name), readAfter: moment).0
         }

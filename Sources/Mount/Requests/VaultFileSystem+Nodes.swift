@@ -234,21 +234,25 @@ extension VaultFileSystem {
         case .directory(let directory):
             node = look(up: inode, .directory(directory.identifier), at: location)
             let isNew = node.state.withLock { state in
-                guard state.directory == nil else { return false }
+                // Another machine may have renamed it since.
+                guard state.directory == nil || shared != nil else { return false }
                 watch(directory, of: node, &state)
                 state.directory = directory
                 return true
             }
             if isNew { directories.opened(node) }
             // The status was read before a folder was opened, and so before it was watched.
-            isSettled = !isNew && node.state.withLock { $0.isWatched }
+            isSettled = shared != nil || !isNew && node.state.withLock { $0.isWatched }
         case .other:
             node = nodes.look(up: inode, .other(entry.status.kind))
+            // The lease of its folder does not tell the kernel of its attributes.
+            if shared != nil { isSettled = false }
         }
         node.add(location)
         let timeout = timeout(in: location.parent, readAfter: moment)
         let entry = Fuse.Entry(
-            node, entry.status, timeout: isSettled ? timeout : Self.timeout, entryTimeout: timeout)
+            node, entry.status, timeout: isSettled ? timeout : self.timeout, entryTimeout: timeout)
+        shared?.note(node, at: location)
         return (entry, node)
     }
 
@@ -282,6 +286,7 @@ extension VaultFileSystem {
             return (current, state.file != nil)
         }
         node.add(location)
+        shared?.note(node, at: location)
         var status = status
         status.size = Int64(current.length)
         let timeout = timeout(in: location.parent, readAfter: moment)
@@ -300,8 +305,9 @@ extension VaultFileSystem {
 
     /// Seconds for which the kernel may keep a name in a folder that was read after a moment of `watched`.
     func timeout(in folder: Node, readAfter moment: Int?) -> Double {
+        if shared != nil { return moment == nil ? 0 : Self.watchedTimeout }
         guard moment != nil, folder.state.withLock({ $0.isWatched }), watched.isUnchanged(since: moment) else {
-            return Self.timeout
+            return timeout
         }
         return Self.watchedTimeout
     }
@@ -312,16 +318,17 @@ extension VaultFileSystem {
     ///   - settled: the file's status if only foreign changes can change it without a request for this file.
     ///   - timeout: of its name.
     func timeout(for protectionClass: ProtectionClass?, _ settled: FileStatus?, _ timeout: Double) -> Double {
-        let short = self.timeout(for: protectionClass)
+        let isOpen = protectionClass.map { gates.state(of: $0) == .open } ?? true
+        let short = isOpen ? self.timeout : 0
         // A write clears the set-user-ID and set-group-ID bits, and the kernel would not know.
-        guard short > 0, let settled, settled.mode & 0o6000 == 0 else { return short }
+        guard isOpen, let settled, settled.mode & 0o6000 == 0 else { return short }
         return timeout
     }
 
     /// While contents are locked, the length that lseek(2) finds through a handle is locked too: the kernel must ask
     /// each time.
     func timeout(for protectionClass: ProtectionClass?) -> Double {
-        guard let protectionClass else { return Self.timeout }
-        return gates.state(of: protectionClass) == .open ? Self.timeout : 0
+        guard let protectionClass else { return timeout }
+        return gates.state(of: protectionClass) == .open ? timeout : 0
     }
 }

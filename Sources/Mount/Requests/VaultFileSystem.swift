@@ -49,14 +49,22 @@ final class VaultFileSystem: Sendable {
     /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
     /// only, but a sync program may bring new files into the backing folder.
     static let timeout = 1.0
+    /// The same of this mount. Where other machines change the vault meanwhile, nothing is kept but under a lease.
+    var timeout: Double { vault.isShared ? 0 : Self.timeout }
     /// As `timeout`, where that would be noticed: docs/ARCHITECTURE.md, "What the kernel keeps".
     ///
     /// Not longer: a change by a name outside of the vault's folder, or by a program that keeps the file open, is
     /// told by nothing.
     static let watchedTimeout = 60.0
+    /// What this machine knows under leases; nil if no other machine works in the vault meanwhile.
+    let shared: SharedNodes?
+
+    /// Before an entry is read: passed to `instantiate`, which then knows whether the kernel may keep the answer.
+    var moment: Int? { shared.map { $0.tellsKernel ? 0 : nil } ?? watched.moment }
 
     init(
-        vault: Vault, descriptorLimit: Int, watch: FolderWatch?, keepsAccessTimes: Bool, enforcesLists: Bool,
+        vault: Vault, shared: VaultSharing? = nil, descriptorLimit: Int, watch: FolderWatch?, keepsAccessTimes: Bool,
+        enforcesLists: Bool,
         whenLocked: WhenLocked,
         forbidden: @escaping @Sendable (ProtectionClass) -> String?,
         notifier: @escaping @Sendable () -> Notifier?,
@@ -64,6 +72,7 @@ final class VaultFileSystem: Sendable {
     ) throws(VaultError) {
         self.vault = vault
         self.log = log
+        self.shared = shared.map { SharedNodes($0, notifier) }
         self.forbidden = forbidden
         self.keepsAccessTimes = keepsAccessTimes
         self.enforcesLists = enforcesLists

@@ -1,5 +1,6 @@
 import Format
 import Posix
+import Sharing
 
 /// The files of a vault that are in memory, and among them the dirty ones, which wait for a checkpoint.
 ///
@@ -46,6 +47,14 @@ final class FileTable: Sendable {
         // Released outside the lock: by now each may be the last reference.
         withExtendedLifetime(inMemory) {}
         return inserted
+    }
+
+    /// The files in memory whose IDs begin with the 60 bits of a number.
+    func files(of object: LeaseObject) -> [File] {
+        state.withLock { state in
+            state.files.filter { LeaseObject(fingerprint: $0.key.identifier.firstHalf) == object }
+                .compactMap(\.value.file)
+        }
     }
 
     /// The files in memory.

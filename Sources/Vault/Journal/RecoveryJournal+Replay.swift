@@ -97,17 +97,21 @@ extension RecoveryJournal {
         var effects: [Effect] = []
         /// The index in `effects` of each file, by inode. If several lead to one file, the last one counts.
         var indices: [UInt64: Int] = [:]
+        var places: [FileIdentifier: Found] = [:]
         for tag in order {
             let intent = intents[tag]!
             // The last path first: if the file is not there, a folder above it was to get another name and did not.
-            var found: Found?
-            for (_, path, names, _, _) in intent.files.reversed() where found == nil {
-                found = try find(intent, names)
+            for (_, path, names, _, _) in intent.files.reversed() where places[tag] == nil {
+                places[tag] = try find(intent, names)
                 // A file is made again only if the journal has all of it and no later file has its name.
                 let isOwner = owners[path] == tag && !intent.isForgotten && intent.files.last!.low == 0
-                if found?.generation == 0 && !isOwner { found = nil }
+                if places[tag]?.generation == 0 && !isOwner { places[tag] = nil }
             }
-            guard let found else { continue }
+        }
+        if vault.options.isShared { try search(for: intents.filter { places[$0.key] == nil }, into: &places) }
+        for tag in order {
+            let intent = intents[tag]!
+            guard let found = places[tag] else { continue }
             guard let first = intent.first(fitting: found.generation) else { continue }
             let records = entries[first...].filter { $0.record.file == tag }
             guard let (last, header) = try lastHeader(of: intent.file, in: records) else { continue }
@@ -123,6 +127,39 @@ extension RecoveryJournal {
             }
         }
         return effects
+    }
+
+    /// Finds files that do not lie where their records say: another machine may have renamed a folder above them, of
+    /// which this journal knows nothing.
+    private func search(
+        for intents: [FileIdentifier: Intent], into places: inout [FileIdentifier: Found]
+    ) throws(VaultError) {
+        var missing = intents.filter { !$0.value.isForgotten }
+        guard !missing.isEmpty else { return }
+        var found: [FileIdentifier: Found] = [:]
+        try Walk(vault: vault).search { (descriptor, header) in
+            for (tag, intent) in missing where intent.file == header.file {
+                guard concerns(header), intent.first(fitting: header.generation) != nil else { continue }
+                found[tag] = Found(descriptor: descriptor, generation: header.generation)
+                missing[tag] = nil
+            }
+            return !missing.isEmpty
+        }
+        places.merge(found) { known, _ in known }
+    }
+
+    /// Makes durable what lies in place of the files that the journal names: the machine whose journal it is may have
+    /// died between placing and flushing.
+    ///
+    /// A file that does not lie where the journal says was found by the replay, which has flushed it, or is gone.
+    func flushNamedFiles() throws(VaultError) {
+        var paths: Set<[UInt8]> = []
+        for entry in try entries() where entry.record.kind == .file || entry.record.kind == .duplicate {
+            guard let note = try note(of: entry), paths.insert(note.path).inserted,
+                let file = try vault.openForReplay(note.names)
+            else { continue }
+            try backing { () throws(Errno) in try vault.store.synchronize(file, dataOnly: false) }
+        }
     }
 
     /// The file that a *file* or *duplicate* record is about, and its path; nil for a record that does not count.

@@ -78,7 +78,7 @@ struct Walk {
         _ isIt: (FileHeader) -> Bool
     ) throws(VaultError) -> (descriptor: Descriptor, header: FileHeader)? {
         var match: (descriptor: Descriptor, header: FileHeader)?
-        try search(vault.store.root) { (descriptor, header) in
+        try search { (descriptor, header) in
             if isIt(header) { match = (descriptor, header) }
             return match == nil
         }
@@ -87,9 +87,10 @@ struct Walk {
 
     /// Without recursion: the maker of the vault chooses how deep the tree is. A folder stays open as long as folders
     /// in it wait to be searched. If descriptors run out, files that lie deeper are not found.
-    private func search(
-        _ root: Descriptor, _ visit: (Descriptor, FileHeader) -> Bool
-    ) throws(VaultError) {
+    ///
+    /// - Parameter visit: gets each file that has a header; false ends the search.
+    func search(_ visit: (Descriptor, FileHeader) -> Bool) throws(VaultError) {
+        let root = vault.store.root
         var pending: [(parent: Descriptor, name: Name?)] = [(root, nil)]
         while let (parent, name) = pending.popLast() {
             guard let folder = name.map({ try? open($0, in: parent) }) ?? root else { continue }

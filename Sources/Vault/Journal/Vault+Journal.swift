@@ -84,7 +84,8 @@ extension Vault {
         }
         noteJournal(head.nextEpoch, isOpen: true)
         self.journal.withLock { $0 = journal }
-        clearNameless()
+        // Other machines may have such files open.
+        if !isShared { clearNameless() }
     }
 
     /// Drops all files with their keys; what is not checkpointed is left to the next session's replay. The vault must

@@ -14,18 +14,23 @@ extension Vault {
             // As in `recover`: what is in the page cache may not be durable.
             try? store.synchronizeAll()
             try old.replay()
-            var head = JournalHead(volume: keys.volume, partSize: old.head.partSize)
-            head.features = old.head.features
-            head.windows = old.head.windows
-            head.nextEpoch = old.head.nextEpoch + 1 << 32
-            // Another file: a write of that machine that is still on its way goes to the old one.
-            let bytes = JournalHead.signed(head, keys)
-            try backing { () throws(Errno) in
-                try writeWholeFile(
-                    bytes + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount),
-                    at: entry.name, in: store.root, replacing: entry.name)
-                try store.synchronize(store.root, dataOnly: false)
-            }
+            try replace(old, named: entry.name)
+        }
+    }
+
+    /// Puts an empty journal in the place of one that was replayed.
+    func replace(_ old: RecoveryJournal, named name: Name) throws(VaultError) {
+        var head = JournalHead(volume: keys.volume, partSize: old.head.partSize)
+        head.features = old.head.features
+        head.windows = old.head.windows
+        head.nextEpoch = old.head.nextEpoch + 1 << 32
+        // Another file: a write of that machine that is still on its way goes to the old one.
+        let bytes = JournalHead.signed(head, keys)
+        try backing { () throws(Errno) in
+            try writeWholeFile(
+                bytes + [UInt8](repeating: 0, count: JournalHead.areaOffset - JournalHead.byteCount),
+                at: name, in: store.root, replacing: name)
+            try store.synchronize(store.root, dataOnly: false)
         }
     }
 }

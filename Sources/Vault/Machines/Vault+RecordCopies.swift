@@ -20,12 +20,16 @@ extension Vault {
     /// Whether several machines change the vault in turns, each in its own copy of the folder.
     public var isSynchronised: Bool { options.machine != nil }
 
+    /// Whether this machine works in the vault by turns with others, each in a copy of it, or at least one at a time.
+    public var takesTurns: Bool { isSynchronised && !options.isShared }
+    public var isShared: Bool { options.isShared }
+
     /// What stands for this machine in the headers that it writes; 0 in a vault that is not synchronised.
     var machineNumber: UInt32 { options.machine?.number ?? 0 }
 
     /// Whether opening a file has changed it, for which its directory is still to be kept: true once.
     public func takeChangeAtOpen(of file: File) -> Bool {
-        isSynchronised && file.marks.hasChangedAtOpen.exchange(false, ordering: .acquiring)
+        takesTurns && file.marks.hasChangedAtOpen.exchange(false, ordering: .acquiring)
     }
 
     /// Call it before something in a directory is changed: if another machine has removed the directory, what is
@@ -58,7 +62,7 @@ extension Vault {
     ///
     /// - Parameter old: the name binding that it had.
     func renewCopies(of directory: Directory, from old: NameBinding) {
-        guard let machine = options.machine, !isReadOnly else { return }
+        guard let machine = options.machine, takesTurns, !isReadOnly else { return }
         let folder = directory.descriptor
         directory.keeping.withLock { _ in
             let (record, binding) = directory.state.withLock { ($0.record, $0.binding) }
@@ -102,7 +106,7 @@ extension Vault {
 
     /// Writes this machine's copy of the record of a new directory.
     func writeFirstCopy(of record: DirectoryRecord, at binding: NameBinding, in folder: Descriptor) throws(VaultError) {
-        guard let machine = options.machine else { return }
+        guard let machine = options.machine, takesTurns else { return }
         try write(RecordCopy(record: record, moment: Self.moment()), of: machine, at: binding, in: folder)
     }
 

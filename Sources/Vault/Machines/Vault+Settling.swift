@@ -10,7 +10,7 @@ extension Vault {
     /// the same ID gets its own, and one whose record another machine has removed gets it back. Does nothing in a vault
     /// that is not synchronised. What cannot be read stays as it is.
     public func settleFolders(below root: Directory) {
-        guard isSynchronised, !isReadOnly else { return }
+        guard takesTurns, !isReadOnly else { return }
         var walk = FolderWalk()
         visit(root, [], &walk)
         for twins in walk.found.values where twins.count > 1 {

@@ -25,7 +25,7 @@ extension Vault {
 
     /// Whether a name that is not there may be one that `takeIn` finds.
     public func mayTakeIn(_ directory: Directory) -> Bool {
-        isSynchronised && !isReadOnly && !directory.isExamined.load(ordering: .acquiring)
+        takesTurns && !isReadOnly && !directory.isExamined.load(ordering: .acquiring)
     }
 
     // MARK: Two records

@@ -13,7 +13,8 @@ extension Vault {
     /// another program: it stays and is refused. Removes nothing that holds a byte of a file.
     func tidy(_ directory: Directory) throws(VaultError) {
         let windows = left.windows.withLock { $0 }
-        guard !windows.isEmpty, !isReadOnly else { return }
+        // What another machine makes at the moment looks the same.
+        guard !windows.isEmpty, !isReadOnly, !isShared else { return }
         let folder = directory.descriptor
         guard try backing({ () throws(Errno) in try store.status(of: folder) }).isWithin(windows) else { return }
         for entry in try backingEntries(of: folder) {

@@ -202,7 +202,7 @@ extension Vault {
     }
 
     /// Completes an earlier rename before another record is written: its pending record must not be lost.
-    private func finishEarlierMove(of directory: Directory) throws(VaultError) {
+    func finishEarlierMove(of directory: Directory) throws(VaultError) {
         let (folders, isBetween) = directory.state.withLock { ($0.movedIn, $0.isBetween) }
         guard !folders.isEmpty || isBetween else { return }
         if isBetween { try flushAll() }

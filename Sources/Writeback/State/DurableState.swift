@@ -92,6 +92,9 @@ package struct DurableState: Hashable {
 
     package mutating func surpass(_ generation: UInt64) { surpassed = max(surpassed, generation) }
 
+    /// Another machine may have written the header that is in place, without a flush since.
+    package mutating func assumeFlushed() { if flushed != .none { flushed = .assumed(placed.generation) } }
+
     // MARK: The durable end
 
     /// From now on nothing below `length` is overwritten in place: a flush is about to confirm it, or a header does.

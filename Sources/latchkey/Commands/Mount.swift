@@ -150,6 +150,8 @@ struct Mount: ParsableCommand {
                     + "latchkey unlock --recovery DIR")
         }
         try freshness.validate(isReadOnly: mountOptions.isReadOnly)
+        try lease.validate(
+            isReadOnly: mountOptions.isReadOnly, freezes: freeze.whenLocked == .freeze, setsClass: classDefault != nil)
         if strength.weak, !recovery { throw ValidationError("--weak is of use only with --recovery.") }
         if escrowKey != nil, !recovery { throw ValidationError("--escrow-key needs --recovery.") }
         if proof.isGiven, escrowKey == nil { throw ValidationError("A vault's proof goes with --escrow-key.") }
@@ -209,6 +211,7 @@ struct Mount: ParsableCommand {
         try EndingDaemon(vault: vault).waitUntilEnded()
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
+        if lease.shared { try Self.checkIsSynchronised(self.vault, at: vault.path) }
         try transport.check(freezes: freeze.whenLocked == .freeze)
         return (vault, point, try strength.policy.inForce())
     }
@@ -296,6 +299,16 @@ struct Mount: ParsableCommand {
         let subject = readyDescriptor == nil ? SecretSource.Subject.passcode : .handedOver
         return Unlocking(
             kind: secretKind, secret: try passcode.read(subject, of: vault.path, deviceKey: deviceKey?.path))
+    }
+
+    /// Each machine needs a journal of its own.
+    private static func checkIsSynchronised(_ vault: Path, at path: Path) throws(CommandError) {
+        guard let store = try? DirectoryStore(path: path), let keybag = try? OpenKeybag.inspect(store),
+            !keybag.isSynchronised
+        else { return }
+        throw CommandError(
+            .failed, "--shared is for a synchronised vault, in which each machine has its own journal",
+            try: "latchkey synchronise \(vault.quoted)")
     }
 
     static func hasNoPasscode(_ vault: Path) -> Bool {

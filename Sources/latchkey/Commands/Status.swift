@@ -136,9 +136,11 @@ struct StatusReport: Encodable {
         if let synchronised = status.synchronised {
             table.add(
                 "machines",
-                synchronised
-                    ? "several, in turns, each in its own copy: a synchronised vault"
-                    : "one at a time, in this folder: not a synchronised vault")
+                status.shared == true
+                    ? "several, together, in this folder: mounted with --shared"
+                    : synchronised
+                        ? "several, in turns, each in its own copy: a synchronised vault"
+                        : "one at a time, in this folder: not a synchronised vault")
         }
         table.add("class keys", "\(status.classKeys.isEmpty ? "none in memory" : letters(status.classKeys))")
         table.add("open files", "\(openFiles)")

@@ -21,9 +21,17 @@ struct LeaseOptions: ParsableArguments {
             """)
     var takeOver = false
 
+    @Flag(
+        help: """
+            Let other machines that reach the same folder mount the vault with --shared too, at the same time. The \
+            store must have locks that cross machines, and the vault must be a synchronised one.
+            """)
+    var shared = false
+
     func apply(to configuration: inout Configuration) {
         configuration.lease = lease?.duration
         configuration.takesOver = takeOver
+        configuration.isShared = shared
         configuration.waiting = Self.tell
     }
 
@@ -36,7 +44,19 @@ struct LeaseOptions: ParsableArguments {
     }
 
     /// The same options for the command line of a daemon.
-    var arguments: [Path] { (lease.map { ["--lease", Path($0.text)] } ?? []) + (takeOver ? ["--take-over"] : []) }
+    var arguments: [Path] {
+        (lease.map { ["--lease", Path($0.text)] } ?? []) + (takeOver ? ["--take-over"] : [])
+            + (shared ? ["--shared"] : [])
+    }
+
+    /// What does not go together with --shared.
+    func validate(isReadOnly: Bool, freezes: Bool, setsClass: Bool) throws {
+        guard shared else { return }
+        if isReadOnly { throw ValidationError("--shared and a read-only mount exclude each other.") }
+        if freezes { throw ValidationError("--shared and --when-locked freeze exclude each other.") }
+        if setsClass { throw ValidationError("--class-default is for a mount without --shared.") }
+        if takeOver { throw ValidationError("--shared and --take-over exclude each other.") }
+    }
 
     /// Says on standard error for what a command waits.
     static func tell(_ host: String?, _ seconds: Int) {

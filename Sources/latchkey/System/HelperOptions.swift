@@ -43,6 +43,7 @@ struct HelperOptions {
         case _ where Self.ignored.contains(option) || Self.ignoredPrefixes.contains { option.hasPrefix($0) }: break
         case "remount" where parts.count == 1: isRemount = true
         case _ where Self.shown.contains { option.hasPrefix($0) }: isComplete = true
+        case "shared" where parts.count == 1: named.append("--shared")
         case "unlock" where parts.count == 1: unlocks = true
         case "ask-password" where parts.count == 1: asks = true
         case "setuid" where parts.count == 2: user = parts[1]

@@ -1,0 +1,114 @@
+import Format
+public import Posix
+public import Sharing
+public import Store
+import Synchronization
+
+/// A vault that several machines work in together: this machine's leases, and its share of the protocol.
+///
+/// Thread-safe. docs/LEASES.md.
+public final class VaultSharing: Sendable {
+    public let leases: Leases
+    let vault: Vault
+    private let relay: LeaseRelay
+    private let surroundings: SystemSurroundings
+    private let times: LeaseTimes
+    private let keeper = Mutex<LeaseKeeper?>(nil)
+
+    /// As many leases stay that no request uses. Each is a lock in the store, of which some search a list.
+    private static let mostLeases = 20_000
+
+    /// - Parameters:
+    ///   - vault: over a store that asks `fence`.
+    ///   - base: the same store, which does not ask it.
+    ///   - fence: stops all changes once another machine has taken over.
+    ///   - lease: how long this machine may work without a look at its record.
+    /// - Throws: the error of the store if it has no locks of bytes.
+    public init(_ vault: Vault, base: any Store, _ fence: LeaseFence, lease: Duration) throws(VaultError) {
+        guard let machine = vault.options.machine, vault.isShared else { throw .system(.EINVAL) }
+        self.vault = vault
+        times = LeaseTimes(lease: lease)
+        surroundings = SystemSurroundings()
+        relay = LeaseRelay(vault, base)
+        let file: LeaseFile
+        do { file = try LeaseFile(in: base, vault.keys) } catch { throw .system(error) }
+        leases = Leases(of: machine.machine, in: file, surroundings, times: times, owner: relay)
+        fence.follow(leases)
+    }
+
+    /// Begins to work with the vault. What machines have left that are gone is in place before; that may take three
+    /// times the lease. No other machine may begin at the same time.
+    ///
+    /// - Throws: EBUSY if another process of this machine works with the vault.
+    public func join() throws(VaultError) {
+        do { try leases.join() } catch { throw .system(error) }
+        // The first machine brings into place what machines have left that worked alone.
+        if leases.othersAtLastLook.isEmpty { try relay.replayAll(but: leases.machine) }
+    }
+
+    /// Begins to answer other machines.
+    ///
+    /// - Parameters:
+    ///   - objects: who has the objects in memory, for as long as this one lives.
+    ///   - failed: called when a lease cannot be given up.
+    ///   - lost: called once, when another machine has taken over.
+    public func start(
+        _ objects: any SharedObjects, failed: @escaping @Sendable (Errno) -> Void,
+        lost: @escaping @Sendable () -> Void
+    ) throws(Errno) {
+        relay.serve(objects)
+        let keeper = try LeaseKeeper(leases, mostLeases: Self.mostLeases, failed: failed, lost: lost)
+        try keeper.start()
+        self.keeper.withLock { $0 = keeper }
+    }
+
+    /// Gives up all leases, for which the vault still works. No request comes any more.
+    public func giveUpAll() throws(VaultError) {
+        do { try leases.giveUpIdle(keeping: 0) } catch { throw .system(error) }
+    }
+
+    /// Ends the work with the vault, which is closed.
+    ///
+    /// - Parameter isClean: all is in place; else another machine recovers what is left.
+    public func leave(isClean: Bool) {
+        keeper.withLock { keeper in
+            keeper?.stop()
+            keeper = nil
+        }
+        if isClean { try? leases.leave() }
+        surroundings.end()
+    }
+
+    /// Fails all that waits for another machine: the mount ends.
+    public func interrupt() { surroundings.end() }
+
+    /// Whether all machines have ended their work: no journal holds anything, and no change can be on its way.
+    public var isLast: Bool { (try? leases.haveAllLeft()) ?? false }
+
+    /// The machines that work with the vault at the moment, beside this one.
+    public func others() throws(VaultError) -> Int {
+        do { return try leases.livingOthers() } catch { throw .system(error) }
+    }
+}
+
+/// Who has the objects of leases in memory: `LeaseOwner` has the meaning of each method.
+public protocol SharedObjects: AnyObject, Sendable {
+    func adopt(_ object: LeaseObject, _ kind: LeaseKind) throws(Errno)
+    func settle(_ object: LeaseObject) throws(Errno)
+    func forget(_ object: LeaseObject)
+}
+
+/// Asks the leases before each change of the store, once there are some.
+public final class LeaseFence: Fence {
+    private let leases = Mutex<Leases?>(nil)
+    private let lost = Atomic(false)
+
+    public init() {}
+
+    func follow(_ leases: Leases) { self.leases.withLock { $0 = leases } }
+
+    public func check() throws(Errno) { try leases.withLock { $0 }?.check() }
+    public func beginHurry() {}
+    public func endHurry() {}
+    public var isLost: Bool { leases.withLock { $0 }?.isLost ?? false }
+}
