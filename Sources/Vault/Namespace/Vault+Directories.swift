@@ -78,7 +78,7 @@ extension Vault {
         dropSidecar(of: stored, in: parent)
     }
 
-    /// Renames an empty directory to a tombstone; `ENOTEMPTY` if it is not empty.
+    /// Renames an empty directory to a tombstone; `ENOTEMPTY` if it is not empty. Shells in it go: nobody sees them.
     ///
     /// No backing store removes or replaces a directory that holds its record, and if the record were removed first, a
     /// crash would leave a directory without one.
@@ -86,18 +86,23 @@ extension Vault {
     /// - Parameter noting: notes it in the journal: after a crash, replay puts the directory back unless another entry
     ///   has its name by then.
     func moveAside(_ stored: StoredName, in parent: Directory, noting: Bool = false) throws(VaultError) -> Name {
-        let entries = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
+        let (folder, entries) = try withOwnerPermissions(0o500, of: .entry(stored.name, in: parent.descriptor)) {
             () throws(VaultError) in
             let folder = try openFolder(stored.name, in: parent.descriptor)
-            return try backing { () throws(Errno) in try store.entries(of: folder) }
+            return (folder, try backing { () throws(Errno) in try store.entries(of: folder) })
         }
+        var shells: [Name] = []
         // The store gives a removed file that is open a name of its own: the folder is empty all the same.
         for entry in entries where !entry.name.isOfRemovedFile {
             switch BackingName(entry.name.bytes) {
             case .reserved, .temporary, .sidecar: continue
-            case .entry, .longEntry, .foreign: throw .system(.ENOTEMPTY)
+            case .entry, .longEntry:
+                guard isShell(entry.name, entry.kind, in: folder) else { throw .system(.ENOTEMPTY) }
+                shells.append(entry.name)
+            case .foreign: throw .system(.ENOTEMPTY)
             }
         }
+        for shell in shells { try removeShell(shell, in: folder) }
         let tombstone = Name.temporary()
         if noting {
             let journal = try backing { () throws(Errno) in try openJournal() }
