@@ -6,7 +6,8 @@ import Store
 
 extension Vault {
     /// Whether an entry is a shell. A synchronisation program has just made the folder, and brings what belongs in it
-    /// later; or it has removed all that was in it, and could not remove the folder itself.
+    /// later; or it has removed all that was in it, and could not remove the folder itself. Sidecars may be left in it:
+    /// one machine has put them back, while another one has moved or removed their entries.
     package func isShell(_ name: Name, _ kind: FileKind?, in parent: Descriptor) -> Bool {
         guard isSynchronised, kind == nil || kind == .directory else { return false }
         return isShell(name, in: parent, depth: 0)
@@ -21,12 +22,12 @@ extension Vault {
         else { return false }
         return entries.allSatisfy { entry in
             switch BackingName(entry.name.bytes) {
-            case .temporary: true
+            case .temporary, .sidecar: true
             // A version that was put aside is something of the vault.
             case .foreign: ConflictCopy.stems(of: entry.name.bytes).isEmpty
             case .entry, .longEntry:
                 (entry.kind == nil || entry.kind == .directory) && isShell(entry.name, in: folder, depth: depth + 1)
-            case .reserved, .sidecar: false
+            case .reserved: false
             }
         }
     }
@@ -37,7 +38,7 @@ extension Vault {
         try? removeShell(stored.name, in: directory.descriptor)
     }
 
-    /// Removes a shell with the shells in it. One that something is just brought into stays.
+    /// Removes a shell with the shells and sidecars in it. One that something is just brought into stays.
     package func removeShell(_ name: Name, in parent: Descriptor, depth: Int = 0) throws(VaultError) {
         do throws(VaultError) {
             // No directory of the vault is empty: each has a record.
@@ -47,12 +48,15 @@ extension Vault {
             else { throw error }
         }
         let folder = try openFolder(name, in: parent)
+        var sidecars: [Name] = []
         for entry in try backingEntries(of: folder) {
             switch BackingName(entry.name.bytes) {
             case .entry, .longEntry: try removeShell(entry.name, in: folder, depth: depth + 1)
-            case .temporary, .foreign, .reserved, .sidecar: throw .system(.ENOTEMPTY)
+            case .sidecar: sidecars.append(entry.name)
+            case .temporary, .foreign, .reserved: throw .system(.ENOTEMPTY)
             }
         }
+        for sidecar in sidecars { try backing { () throws(Errno) in try store.unlink(sidecar, in: folder) } }
         try backing { () throws(Errno) in try store.removeDirectory(name, in: parent) }
     }
 }

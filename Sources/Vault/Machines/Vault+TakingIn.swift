@@ -159,6 +159,10 @@ extension Vault {
         var newName = name
         if let taken = try renameEnd(name, in: target).status {
             switch (status.kind, taken.kind) {
+            case (.directory, .directory) where isShell(stored, .directory, in: source.descriptor):
+                // It was moved before, on this machine or another one.
+                try removeShell(stored, in: source.descriptor)
+                return dropSidecar(of: old.stored, in: source)
             case (.directory, .directory) where depth < Self.mostDepth:
                 let (inner, outer) = (try openDirectory(name, in: source), try openDirectory(name, in: target))
                 takeInAll(inner)

@@ -15,10 +15,7 @@ extension CheckWorker {
             check.report(directory.older, spot)
             return CheckedFolder(directory, folder.treePath.appending(name, stored), share: share)
         } catch {
-            if vault.isShell(stored, nil, in: folder.directory.descriptor) {
-                orphan(.unsynced, "a folder whose contents were removed, or have not arrived yet", at: spot)
-                return nil
-            }
+            guard !isShell(spot, in: folder) else { return nil }
             switch error.isDamage ? check.orphan(stored, in: folder.directory.descriptor) : nil {
             case .empty: orphan(.unsynced, "a folder that was made just before a crash", at: spot)
             case .recordless:
@@ -76,12 +73,16 @@ extension CheckWorker {
         do throws(VaultError) {
             ciphertext = try vault.ciphertext(of: stored, in: folder.directory) ?? []
         } catch {
+            guard !isShell(spot, in: folder) else { return nil }
             let error = error == .system(.ENOENT) ? .damaged("its long name is lost: the sidecar is missing") : error
             report(error, .name, "the sidecar with its long name cannot be read", at: spot)
             return nil
         }
         guard let name = vault.plainName(ofCiphertext: ciphertext, in: folder.directory) else {
-            noteForeign(spot, "a name that does not decrypt in this folder", in: folder)
+            // Under an ID that the folder had, until another machine has changed the folder.
+            if !isShell(spot, in: folder) {
+                noteForeign(spot, "a name that does not decrypt in this folder", in: folder)
+            }
             return nil
         }
         // SIV is deterministic, so a name that opens has this ciphertext. But its form may still be wrong: short for
@@ -92,6 +93,14 @@ extension CheckWorker {
             return nil
         }
         return name
+    }
+
+    /// Whether an entry is a shell, which is then reported.
+    private func isShell(_ spot: Spot, in folder: CheckedFolder) -> Bool {
+        let parent = folder.directory.descriptor
+        guard let stored = spot.stored, vault.isShell(stored, nil, in: parent) else { return false }
+        orphan(.unsynced, "a folder whose contents were removed, or have not arrived yet", at: spot)
+        return true
     }
 
     private func noteForeign(_ spot: Spot, _ reason: Printable, in folder: CheckedFolder) {

@@ -225,6 +225,41 @@ extension MountTests {
             try vault.latchkey(["fsck", vault.path, "--passcode-file", vault.passcodeFile]).succeeded()
         }
 
+        /// One machine removes a folder, in which the other one changes a file. Then the first one puts back the
+        /// sidecars of that file and its folder, while the second one moves or removes both: only sidecars are left.
+        @Test(.enabled(if: canBind, why), arguments: ["true", "mv d/n* e", "rm -r d"])
+        func sidecarsWithoutEntries(script: String) throws {
+            let long = String(repeating: "n", count: 230)
+            let (one, two, base) = try pair("mkdir -p d/\(long); echo 1 > d/\(long)/\(long)")
+            try one.work("rm -r d")
+            try two.work("echo 2 >> d/\(long)/\(long)")
+            try meet(one, two, base: base)
+            let later = one.vault.folder.path("later")
+            try run("cp", ["-a", one.vault.path, later])
+            try two.work(script)
+            #expect(try one.files() == ["2", "d/\(long)/\(long) 1"])
+            try meet(one, two, base: later)
+            let sidecars = "for f in $(find . -name 'lk.long.*.name'); do [ -e ${f%.name} ] || echo $f; done"
+            #expect(try !shell(sidecars, in: one.vault.path).text.isEmpty)
+            for machine in [one, two] {
+                let words = ["fsck", machine.vault.path, "--passcode-file", machine.vault.passcodeFile]
+                let found = try machine.being { try machine.vault.latchkey(words) }
+                #expect(found.status == 0 && !found.text.contains("does not decrypt"), "\(found)")
+                let files = try machine.files()
+                switch script {
+                case "true":
+                    #expect(files == ["2", "d/\(long)/\(long) 1"], "\(files)")
+                    #expect(try shell(sidecars, in: machine.vault.path).text.isEmpty)
+                case "mv d/n* e":
+                    #expect(files == ["2", "e/\(long) 1"], "\(files)")
+                    try machine.work("rmdir d")
+                default:
+                    #expect(files.isEmpty, "\(files)")
+                    try machine.work("mkdir d; rmdir d")
+                }
+            }
+        }
+
         /// A version that was put aside needs the record, which is missing: that is damage.
         @Test func aVersionIsNoShell() throws {
             let vault = try Vault(["--synchronised", "yes"])
