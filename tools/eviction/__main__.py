@@ -91,6 +91,37 @@ def prove(proof: Proof, cycles: int) -> None:
     scene.end()
 
 
+def prove_shared(proof: Proof, cycles: int) -> None:
+    """The same of one machine, while another one that has the vault mounted too writes."""
+    scene = proof.scene
+    scene.start()
+    scene.unlock()
+    scene.fill()
+    scene.run("lock", str(scene.point), "--now", "--wait")
+    scene.run("unmount", str(scene.point))
+    wanted = proof.wanted()
+    scene.mount()
+    scene.unlock()
+    scene.begin_other_machine()
+    scene.read_all()
+    scene.use()
+    proof.look("unlocked, in use, another machine writes", wanted, {"class key A", "class key D"},
+               lambda name: name.startswith(("passcode", "text")))
+    for cycle in range(max(1, cycles // 4)):
+        took = timed(scene.lock_now)
+        scene.other_has_written()
+        proof.look_while_locked(f"after lock {cycle + 1}, which took {took:.2f} s; the other machine writes", wanted)
+        scene.unlock()
+        proof.everything_is_there()
+    took = timed(scene.lock_deeply)
+    scene.other_has_written()
+    proof.look_after_deep_lock(f"after lock --deep, which took {took:.2f} s; the other machine writes", wanted)
+    scene.unlock()
+    proof.everything_is_there()
+    scene.end_other_machine()
+    scene.end()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="prove-eviction", description=__doc__)
     parser.add_argument("--latchkey", default="latchkey", help="the program (default: latchkey in PATH)")
@@ -100,10 +131,11 @@ def main() -> None:
     parser.add_argument("--grace", type=int, default=10, help="grace of the mount in seconds (default: 10)")
     parser.add_argument("--cycles", type=int, default=20,
                         help="number of unlocks and locks before the last search (default: 20)")
+    parser.add_argument("--shared", action="store_true", help="another machine has the vault mounted, and writes")
     given = parser.parse_args()
-    proof = Proof(Scene(given.latchkey, given.folder, given.files, given.grace))
+    proof = Proof(Scene(given.latchkey, given.folder, given.files, given.grace, given.shared))
     try:
-        prove(proof, given.cycles)
+        (prove_shared if given.shared else prove)(proof, given.cycles)
     finally:
         proof.scene.end_workers()
     if proof.failures:

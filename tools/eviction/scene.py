@@ -38,6 +38,8 @@ class Scene:
     folder: Path
     files: int
     grace: int
+    # Other machines have the vault mounted too, and one of them writes.
+    shared: bool = False
     passcode: bytes = field(default_factory=lambda: b"passcode " + secrets.token_hex(16).encode())
     # For each kind of file: bytes that every 32 bytes of it contain, and that occur nowhere else but in this process.
     canaries: dict[str, bytes] = field(default_factory=lambda: {kind: secrets.token_bytes(20) for kind in CLASSES})
@@ -74,14 +76,53 @@ class Scene:
 
     def start(self) -> None:
         self.run("init", str(self.vault), "--device-key", str(self.device_key), "--recovery-key-file",
-                 str(self.recovery_key), "--kdf-memory", "19", "--kdf-passes", "2", secret=self.passcode)
+                 str(self.recovery_key), "--kdf-memory", "19", "--kdf-passes", "2",
+                 *(["--synchronised", "yes"] if self.shared else []), secret=self.passcode)
         self.mount()
 
     def mount(self) -> None:
         self.run("mount", str(self.vault), str(self.point), "--device-key", str(self.device_key),
-                 "--grace", str(self.grace))
+                 "--grace", str(self.grace), *(["--shared", "--lease", "3"] if self.shared else []))
         status = json.loads(self.run("status", str(self.point), "--json"))
         self.daemon = (status[0] if isinstance(status, list) else status)["pid"]
+
+    def begin_other_machine(self) -> None:
+        """Another machine that has the vault mounted, unlocked, and writes to files of class A all the time."""
+        place = self.folder / "other"
+        place.mkdir()
+        (place / "machine-id").write_text(secrets.token_hex(16) + "\n")
+        script = f"""
+            set -e
+            mount --bind {place}/machine-id /etc/machine-id
+            mount -t tmpfs -o mode=700 none /run/latchkey
+            mkdir {place}/point
+            cp {self.device_key} {place}/key
+            {self.latchkey} mount --shared --lease 3 --unlock --passcode-file {self.folder}/passcode_file \
+                --device-key {place}/key {self.vault} {place}/point
+            while :; do
+                n=$((n + 1))
+                echo "$n" >>{place}/point/folder-strict/other
+                dd if=/dev/urandom of={place}/point/folder-strict/block$((n % 9)) bs=64k count=1 status=none
+                echo "$n" >{place}/written
+            done
+        """
+        self.other = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "bash", "-c", script],
+                                      start_new_session=True, env=self.environment)
+        self.other_has_written()
+
+    def other_has_written(self) -> None:
+        """Returns when the other machine has written something more."""
+        written = self.folder / "other" / "written"
+        before = written.read_text() if written.exists() else ""
+        end = time.monotonic() + 60
+        while not written.exists() or written.read_text() in ("", before):
+            if time.monotonic() > end or self.other.poll() is not None:
+                sys.exit("the other machine does not write")
+            time.sleep(0.02)
+
+    def end_other_machine(self) -> None:
+        os.killpg(self.other.pid, signal.SIGKILL)
+        self.other.wait()
 
     def unlock(self) -> None:
         self.run("unlock", str(self.point), secret=self.passcode)

@@ -102,6 +102,8 @@ class Together:
             self.mounts.append(member.mount())
         say("mounted on all machines, after " + ", ".join(f"{time:.1f}" for time in self.mounts) + " s")
         first.verify("prepare", given.repository, len(self.members))
+        if given.rates:
+            return self.measure()
         works = given.works.split(",")
         for member in self.members:
             for what in works:
@@ -111,6 +113,28 @@ class Together:
             self.wrong += member.end_work(PATIENCE)
         self.check_from_all(works, killed)
         return not self.wrong
+
+    def measure(self) -> bool:
+        """The same work of all machines at the same time, in turns in the store itself and in the vault."""
+        found: dict[str, list[dict[str, float]]] = {"plain": [], "vault": []}
+        for number in range(self.given.rates):
+            for place, results in found.items():
+                mounts = [member.vault.mount_point if place == "vault" else member.machine.store
+                          for member in self.members]
+                works = [subprocess.Popen(
+                    member.machine.inside(sys.executable, "-B", str(HERE / "together_inside.py"), "rates",
+                                          f"{mount}", str(member.machine.number), str(member.acks), "", "0"),
+                    stdout=subprocess.PIPE, text=True) for member, mount in zip(self.members, mounts)]
+                answers = [json.loads(work.communicate(timeout=PATIENCE)[0]) for work in works]
+                results.append({name: sum(answer[name] for answer in answers) for name in answers[0]})
+            say(f"round {number + 1}")
+        for name in found["plain"][0]:
+            plain, vault = (sorted(result[name] for result in found[place])[self.given.rates // 2]
+                            for place in ("plain", "vault"))
+            say(f"{name:12} plain {plain:9.1f}/s  vault {vault:9.1f}/s  ratio {vault / plain:.2f}")
+        for member in self.members:
+            member.vault.unmount(120)
+        return True
 
     def kill_now_and_then(self) -> int:
         end = time.monotonic() + self.given.minutes * 60
@@ -180,6 +204,7 @@ def main() -> None:
     parser.add_argument("--kill-every", type=float, default=60, help="seconds; 0 for never")
     parser.add_argument("--lease", type=float, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rates", type=int, default=0, help="measure so many rounds, and kill nothing")
     parser.add_argument("--works", default="append,rename,sqlite,git")
     parser.add_argument("--program", type=Path)
     parser.add_argument("--scratch", type=Path)
@@ -210,8 +235,8 @@ def main() -> None:
             keep = given.scratch.parent / "kept"
             shutil.rmtree(keep, ignore_errors=True)
             keep.mkdir()
-            for path in [*folder.glob("acks*/*.log"), *folder.glob("m*/run*"), *folder.glob("m*/state/*/*.log")]:
-                shutil.copy(path, keep / f"{path.parent.name}-{path.name}")
+            for path in [*folder.glob("acks*/*.log"), *folder.glob("m*/run*"), *folder.glob("m*/state/*/log/*.log")]:
+                shutil.copy(path, keep / str(path.relative_to(folder)).replace("/", "-"))
         if together:
             together.end()
         store.call("stop", seconds=60)

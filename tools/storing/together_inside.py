@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Callable
 
 TOKENS = 40
 
@@ -58,6 +59,53 @@ class Work:
             (self.root / f"own{machine}").mkdir()
         os.sync()
         return []
+
+    # How fast it is, in a folder of its own
+
+    def rates(self) -> dict[str, float]:
+        """Calls, and MiB, per second. The root is the folder to use."""
+        files, size = 150, 48
+        folder = self.root.parent / f"rates{self.number}"
+        folder.mkdir()
+        found = {}
+
+        def timed(name: str, count: float, body: Callable[[], object]) -> None:
+            begin = time.monotonic()
+            body()
+            found[name] = count / (time.monotonic() - begin)
+
+        def make(path: Path) -> None:
+            with open(path, "wb") as file:
+                file.write(b"x" * 1000)
+
+        paths = [folder / f"file{number}" for number in range(files)]
+        begin = time.monotonic()
+        timed("create", files, lambda: [make(path) for path in paths])
+        timed("stat", files, lambda: [os.stat(path) for path in paths])
+        timed("stat again", 3 * files, lambda: [os.stat(path) for path in 3 * paths])
+        timed("list", 1, lambda: [entry.stat() for entry in os.scandir(folder)])
+        timed("read", files, lambda: [path.read_bytes() for path in paths])
+        timed("rename", files, lambda: [path.rename(f"{path}r") for path in paths])
+        timed("unlink", files, lambda: [os.unlink(f"{path}r") for path in paths])
+        # As many of each as a program makes: three stats for one of the others.
+        found["metadata"] = (4 + 4 + 1) * files / (time.monotonic() - begin)
+        block = os.urandom(1 << 20)
+
+        def write() -> None:
+            with open(folder / "stream", "wb", buffering=0) as file:
+                for _ in range(size):
+                    file.write(block)
+                os.fsync(file.fileno())
+
+        def read() -> None:
+            with open(folder / "stream", "rb", buffering=0) as file:
+                while file.read(1 << 20):
+                    pass
+
+        timed("write", size, write)
+        timed("read stream", size, read)
+        shutil.rmtree(folder)
+        return found
 
     # One file, to which all append
 
@@ -240,7 +288,7 @@ def main() -> None:
     what = sys.argv[1]
     work = Work(what, *sys.argv[2:])
     wrong = getattr(work, what.replace("-", "_"))()
-    if what.startswith("check") or what == "prepare":
+    if what.startswith("check") or what in ("prepare", "rates"):
         print(json.dumps(wrong))
     elif wrong:
         sys.exit(wrong[0])
