@@ -51,7 +51,10 @@ public final class ProtectedMount: Sendable {
         log: @escaping @Sendable (MountEvent) -> Void
     ) throws(ProtectedMountError) {
         self.store = store
-        self.hurry = hurry
+        self.hurry = { [sharing] isOn in
+            hurry(isOn)
+            sharing?.hurry(isOn)
+        }
         self.sharing = sharing
         let notifier = Mutex<Notifier?>(nil)
         let shared = Shared(notifier)

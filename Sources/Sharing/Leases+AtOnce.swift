@@ -30,6 +30,21 @@ extension Leases {
         }
     }
 
+    /// Takes a write lease of an object that this machine has just made: no other one can know its ID, or have left
+    /// anything of it. What is in memory of it counts.
+    ///
+    /// - Throws: EEXIST if there is a lease of that number all the same.
+    public func begin(_ object: LeaseObject) throws(Errno) {
+        guard case .lacking(nil) = table.withLock({ $0.enter(object, .write) }) else { throw .EEXIST }
+        var taken: LeaseKind?
+        defer {
+            table.withLock { [taken] table in table.end(object, with: taken) }
+            surroundings.wakeAll()
+        }
+        guard try store.lock(object, .write) else { throw .EEXIST }
+        taken = .write
+    }
+
     /// What this machine has a lease of.
     public func held(_ object: LeaseObject) -> LeaseKind? { table.withLock { $0.held(object) } }
 

@@ -7,6 +7,7 @@ extension Leases {
         var failure: Errno?
         for handover in table.withLock({ $0.beginGivingUp(wishes) }) {
             do throws(Errno) { try giveUp(handover) } catch { failure = error }
+            if handover.kept == nil { turns.withLock { $0.gaveUp(handover.object, at: surroundings.now, times) } }
         }
         surroundings.wakeAll()
         if let failure { throw failure }

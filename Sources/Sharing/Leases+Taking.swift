@@ -9,6 +9,9 @@ extension Leases {
             if held != nil, try store.lock(object, kind) { return try believe(object, kind, instead: held) }
             forget(object)
             if held != nil { try store.unlock(object) }
+            if let wait = turns.withLock({ [surroundings] turns in turns.wait(for: object, now: surroundings.now) }) {
+                try surroundings.pause(for: wait)
+            }
             try lock(object, kind)
             try believe(object, kind, instead: nil)
         } catch {
@@ -20,6 +23,10 @@ extension Leases {
     /// The same, if no other machine has a lock that is in the way; else what this machine has stays.
     func takeAtOnce(_ object: LeaseObject, _ kind: LeaseKind, instead held: LeaseKind?) throws(Errno) -> Bool {
         do throws(Errno) {
+            let waits = turns.withLock { [surroundings] turns in
+                held == nil && turns.wait(for: object, now: surroundings.now) != nil
+            }
+            if waits { return false }
             guard try store.lock(object, kind) else { return false }
             try believe(object, kind, instead: held)
             return true

@@ -152,9 +152,11 @@ extension VaultFileSystem {
             // Under the same lock: an eviction wipes the key of a file of class B that has no handle.
             return opening.map { addHandle(to: node, file, $0.flags, $0.share, isNew: true, in: &state) }
         }
-        if let location { shared?.made(node, at: location) }
+        shared?.made(node, at: location)
+        // The kernel does not know the number yet: it could not be told of another machine's change.
         let entry = Fuse.Entry(
-            node, node.shown(status), timeout: timeout(for: protectionClass), entryTimeout: self.timeout)
+            node, node.shown(status), timeout: shared == nil ? timeout(for: protectionClass) : 0,
+            entryTimeout: self.timeout)
         return (entry, node, opened)
     }
 
@@ -172,7 +174,7 @@ extension VaultFileSystem {
         if flags & O_ACCMODE == O_RDWR { state.mappers += 1 }
         state.mayHavePages = true
         // Most new files get few writes, so to persist the length with each is cheaper than a FLUSH request at the end.
-        if isNew { file.keepLengths() }
+        if isNew, shared == nil { file.keepLengths() }
         // A handle that only reads has no error to report at close.
         return Opened(
             handle: HandleID(rawValue: share.rawValue), keepCache: isKnown,

@@ -97,6 +97,11 @@ extension VaultFileSystem {
             return state.file!.file
         }
         if vault.takeChangeAtOpen(of: file) { keep(node) }
+        guard let shared, shared.mayChange(node) else { return file }
+        do throws(VaultError) { try vault.finishRename(of: file) } catch {
+            releaseFile(of: node)
+            throw error
+        }
         return file
     }
 

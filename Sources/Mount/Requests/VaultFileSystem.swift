@@ -49,8 +49,9 @@ final class VaultFileSystem: Sendable {
     /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
     /// only, but a sync program may bring new files into the backing folder.
     static let timeout = 1.0
-    /// The same of this mount. Where other machines change the vault meanwhile, nothing is kept but under a lease.
-    var timeout: Double { vault.isShared ? 0 : Self.timeout }
+    /// The same of this mount. Where other machines change the vault meanwhile, the kernel keeps nothing that it cannot
+    /// be told of.
+    var timeout: Double { shared.map(\.tellsKernel) ?? true ? Self.timeout : 0 }
     /// As `timeout`, where that would be noticed: docs/ARCHITECTURE.md, "What the kernel keeps".
     ///
     /// Not longer: a change by a name outside of the vault's folder, or by a program that keeps the file open, is

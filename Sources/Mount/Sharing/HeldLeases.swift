@@ -69,7 +69,7 @@ extension SharedFileSystem {
                 for (object, kind) in wants.sorted { try held.acquire(object, kind) }
                 var lacking = LeaseWants()
                 for named in wants.names {
-                    guard let object = try object(of: named), wants.kinds[object].map({ $0 < named.kind }) ?? true
+                    guard let object = object(of: named), wants.kinds[object].map({ $0 < named.kind }) ?? true
                     else { continue }
                     lacking.add(object, named.kind)
                 }
@@ -99,25 +99,34 @@ extension SharedFileSystem {
     }
 
     /// The object with a lease of its own that a name leads to. Needs a lease of the folder.
-    private func object(of named: LeaseWants.Named) throws(Errno) -> LeaseObject? {
-        guard let folder = SharedNodes.object(of: named.folder) else { return nil }
-        if let known = nodes.object(named.name, in: folder) { return known }
+    private func object(of named: LeaseWants.Named) -> LeaseObject? {
+        guard case .object(let object) = found(named.name, in: named.folder) else { return nil }
+        return object
+    }
+
+    /// What a name leads to; nil if it cannot be read. Needs a lease of the folder.
+    func found(_ name: Name, in node: Node) -> SharedNodes.KnownName? {
+        guard let folder = SharedNodes.object(of: node) else { return nil }
+        if let known = nodes.known(name, in: folder) { return known }
+        let found: SharedNodes.KnownName
         do throws(VaultError) {
-            return try base.tree.withShared { () throws(VaultError) in
-                let directory = try base.directory(of: named.folder)
-                switch try base.vault.lookupInBrief(named.name, in: directory) {
-                case .summarized(_, let summary): return LeaseObject(fingerprint: summary.file.firstHalf)
+            found = try base.tree.withShared { () throws(VaultError) in
+                switch try base.vault.lookupInBrief(name, in: try base.directory(of: node)) {
+                case .summarized(_, let summary): return .object(LeaseObject(fingerprint: summary.file.firstHalf))
                 case .whole(let entry):
                     switch entry.details {
-                    case .file(let header): return LeaseObject(fingerprint: header.file.firstHalf)
-                    case .directory(let found): return LeaseObject(fingerprint: found.identifier.firstHalf)
-                    case .other: return nil
+                    case .file(let header): return .object(LeaseObject(fingerprint: header.file.firstHalf))
+                    case .directory(let found): return .object(LeaseObject(fingerprint: found.identifier.firstHalf))
+                    case .other: return .covered
                     }
                 }
             }
         } catch {
             // The request itself finds out what is wrong with the name.
-            return nil
+            guard error == .system(.ENOENT) else { return nil }
+            found = .nothing
         }
+        nodes.note(found, name, in: folder)
+        return found
     }
 }

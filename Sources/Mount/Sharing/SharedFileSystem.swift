@@ -52,6 +52,14 @@ final class SharedFileSystem: FileSystem {
         return try hold((id, .write))
     }
 
+    /// Whether a name is known to lead to nothing. Needs a lease of the folder.
+    private func isMissing(_ name: Name, in folder: NodeID) -> Bool {
+        guard let folder = base.nodes[folder], let object = SharedNodes.object(of: folder),
+            case .nothing = nodes.known(name, in: object)
+        else { return false }
+        return true
+    }
+
     private func forget(_ name: Name, in folder: NodeID) {
         guard let folder = base.nodes[folder], let object = SharedNodes.object(of: folder) else { return }
         nodes.forget(name, in: object)
@@ -88,6 +96,7 @@ final class SharedFileSystem: FileSystem {
             return reply.fail(error)
         }
         defer { held.release() }
+        if isMissing(name, in: parent) { return reply.fail(.ENOENT) }
         base.lookup(request, name, in: parent, reply: reply)
     }
 
@@ -97,6 +106,7 @@ final class SharedFileSystem: FileSystem {
         var held: HeldLeases
         do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
         defer { held.release() }
+        forget(name, in: parent)
         base.mkdir(request, name, in: parent, mode: mode, reply: reply)
     }
 
@@ -106,6 +116,7 @@ final class SharedFileSystem: FileSystem {
         var held: HeldLeases
         do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
         defer { held.release() }
+        forget(name, in: parent)
         base.symlink(request, name, in: parent, target: target, reply: reply)
     }
 
@@ -116,6 +127,7 @@ final class SharedFileSystem: FileSystem {
         var held: HeldLeases
         do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
         defer { held.release() }
+        forget(name, in: parent)
         base.mknod(request, name, in: parent, mode: mode, device: device, reply: reply)
     }
 
@@ -126,10 +138,11 @@ final class SharedFileSystem: FileSystem {
         var held: HeldLeases
         do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
         defer { held.release() }
-        if flags & O_EXCL == 0, base.exists(name, in: parent) {
+        if flags & O_EXCL == 0, let folder = node(parent), let found = found(name, in: folder), !found.isNothing {
             // Another machine was faster. On ESTALE the kernel looks again, and opens the file.
             return reply.fail(.ESTALE)
         }
+        forget(name, in: parent)
         base.create(request, name, in: parent, mode: mode, flags: flags, reply: reply)
     }
 
@@ -184,6 +197,7 @@ final class SharedFileSystem: FileSystem {
         var held: HeldLeases
         do throws(Errno) { held = try hold((node, .write), (newParent, .write)) } catch { return reply.fail(error) }
         defer { held.release() }
+        forget(newName, in: newParent)
         base.link(request, node, as: newName, in: newParent, reply: reply)
     }
 
@@ -394,18 +408,5 @@ final class SharedFileSystem: FileSystem {
         do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
         defer { held.release() }
         base.fsyncdir(request, node, handle: handle, dataOnly: dataOnly, reply: reply)
-    }
-}
-
-extension VaultFileSystem {
-    /// Whether there is an entry of this name. Needs a lease of the folder.
-    fileprivate func exists(_ name: Name, in parent: NodeID) -> Bool {
-        do throws(VaultError) {
-            let node = try node(parent)
-            return try tree.withShared { () throws(VaultError) in
-                _ = try vault.kind(of: name, in: try directory(of: node))
-                return true
-            }
-        } catch { return false }
     }
 }

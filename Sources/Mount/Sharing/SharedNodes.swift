@@ -17,14 +17,25 @@ final class SharedNodes: Sendable {
 
     private struct Weak: Sendable { weak var fileSystem: VaultFileSystem? }
 
-    private struct State {
+    fileprivate struct State {
         var nodes: [LeaseObject: Set<NodeID>] = [:]
-        var names: [LeaseObject: [Name: LeaseObject?]] = [:]
+        var names: [LeaseObject: [Name: KnownName]] = [:]
         var nameCount = 0
+    }
+
+    /// What a name in a folder leads to.
+    enum KnownName {
+        /// Something with a lease of its own.
+        case object(LeaseObject)
+        /// Something that the folder's lease covers.
+        case covered
+        case nothing
+
+        var isNothing: Bool { if case .nothing = self { true } else { false } }
     }
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
-    private static let mostNames = 200_000
+    fileprivate static let mostNames = 200_000
 
     init(_ sharing: VaultSharing, _ notifier: @escaping @Sendable () -> Notifier?) {
         self.sharing = sharing
@@ -58,11 +69,13 @@ final class SharedNodes: Sendable {
         state.withLock { state in
             if own != nil { state.nodes[object, default: []].insert(node.id) }
             state.nodes[folder, default: []].insert(location.parent.id)
-            if state.nameCount >= Self.mostNames { (state.names, state.nameCount) = ([:], 0) }
-            if state.names[folder, default: [:]].updateValue(own, forKey: location.name) == nil {
-                state.nameCount += 1
-            }
+            state.note(own.map { .object($0) } ?? .covered, location.name, in: folder)
         }
+    }
+
+    /// What was found under a name. Needs a lease of the folder.
+    func note(_ known: KnownName, _ name: Name, in folder: LeaseObject) {
+        state.withLock { $0.note(known, name, in: folder) }
     }
 
     /// A node's object is about to be used.
@@ -73,10 +86,8 @@ final class SharedNodes: Sendable {
         }
     }
 
-    /// The object that a name leads to, with a lease of its own. Outer nil: the name is not known.
-    func object(_ name: Name, in folder: LeaseObject) -> LeaseObject?? {
-        state.withLock { $0.names[folder]?[name] }
-    }
+    /// What a name leads to; nil if that is not known. Needs a lease of the folder.
+    func known(_ name: Name, in folder: LeaseObject) -> KnownName? { state.withLock { $0.names[folder]?[name] } }
 
     /// A name leads to nothing, or to something else.
     func forget(_ name: Name, in folder: LeaseObject) {
@@ -85,16 +96,24 @@ final class SharedNodes: Sendable {
         }
     }
 
-    /// A file was made. Other machines cannot find it yet, because the lease of its folder is in use.
-    func made(_ node: Node, at location: Location) {
-        note(node, at: location)
+    /// Whether this machine has a write lease of a node's object.
+    func mayChange(_ node: Node) -> Bool { Self.object(of: node).map { leases.held($0) == .write } ?? false }
+
+    /// A file was made. Other machines cannot find it yet: the lease of its folder is in use, or it has no name.
+    func made(_ node: Node, at location: Location?) {
+        if let location { note(node, at: location) } else { note(node) }
         guard let object = Self.object(of: node) else { return }
-        do throws(Errno) {
-            if try leases.acquireAtOnce(object, .write) { leases.release(object) }
-        } catch {
+        do throws(Errno) { try leases.begin(object) } catch {
             // What is in memory of it must not stay there alone.
             try? fileSystem?.vault.settle(object)
         }
+    }
+}
+
+extension SharedNodes.State {
+    fileprivate mutating func note(_ known: SharedNodes.KnownName, _ name: Name, in folder: LeaseObject) {
+        if nameCount >= SharedNodes.mostNames { (names, nameCount) = ([:], 0) }
+        if names[folder, default: [:]].updateValue(known, forKey: name) == nil { nameCount += 1 }
     }
 }
 

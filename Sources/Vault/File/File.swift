@@ -52,6 +52,9 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// For flushes of the backing file.
     let flushes = FlushGuard()
     let nameless = NamelessState()
+    /// Where the file was found as a crash in the middle of a rename has left it, in a shared vault: `finishRename`
+    /// ends that. Lock order: docs/ARCHITECTURE.md.
+    let interruption = Mutex<Interruption?>(nil)
     let marks = FileMarks()
 
     /// - Parameter status: of the backing file.
@@ -99,7 +102,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
             _ = try currentKey()
             return state.repair.isUnproven
         }
-        guard isUnproven && !vault.isReadOnly else { return }
+        // Another machine may have a read lease of the file too: then the first write repairs it.
+        guard isUnproven && !vault.isReadOnly && !vault.isShared else { return }
         do throws(VaultError) { try prove() } catch {
             // A reader can do without the repair.
             guard error.isFullDisk || error.isDamage else { throw error }

@@ -80,6 +80,11 @@ extension Vault {
         if let overlay { file.show(overlay, at: binding, status) }
         // A crash came in the middle of a rename: the file belongs where it was found.
         if !isReadOnly, stale == nil, file.lock.withShared({ file.state.names.isInterrupted }) {
+            if isShared {
+                let place = status.linkCount == 1 ? binding : nil
+                file.interruption.withLock { $0 = Interruption(binding: place) }
+                return file
+            }
             if status.linkCount == 1 { try shareSidecar(of: file) }
             try file.stay(at: status.linkCount == 1 ? binding : nil)
             file.marks.hasChangedAtOpen.store(true, ordering: .releasing)

@@ -55,8 +55,9 @@ extension RecoveryJournal {
     }
 
     /// Brings the files durably to where the last session left them.
-    package func replay() throws(VaultError) {
-        let entries = try entries()
+    package func replay() throws(VaultError) { try replay(try entries()) }
+
+    func replay(_ entries: [Entry]) throws(VaultError) {
         for entry in entries where entry.record.kind == .tombstone {
             if let names = TombstoneNames(decoding: try payload(of: entry)) { try putBack(names) }
         }
@@ -152,9 +153,9 @@ extension RecoveryJournal {
     /// died between placing and flushing.
     ///
     /// A file that does not lie where the journal says was found by the replay, which has flushed it, or is gone.
-    func flushNamedFiles() throws(VaultError) {
+    func flushNamedFiles(_ entries: [Entry]) throws(VaultError) {
         var paths: Set<[UInt8]> = []
-        for entry in try entries() where entry.record.kind == .file || entry.record.kind == .duplicate {
+        for entry in entries where entry.record.kind == .file || entry.record.kind == .duplicate {
             guard let note = try note(of: entry), paths.insert(note.path).inserted,
                 let file = try vault.openForReplay(note.names)
             else { continue }

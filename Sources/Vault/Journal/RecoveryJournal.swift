@@ -10,6 +10,7 @@ package struct RecoveryJournal {
     package let head: JournalHead
     /// It is of the time before the vault became a synchronised one, in which this machine has no journal yet.
     package let isEarlier: Bool
+    private let window: JournalWindow
 
     private static let noFile = "the journal is not a regular file"
 
@@ -24,6 +25,7 @@ package struct RecoveryJournal {
         self.vault = vault
         self.file = file
         self.head = head
+        window = JournalWindow(of: file, vault)
         isEarlier = vault.isSynchronised && vault.foundJournalName == .journal
     }
 
@@ -44,6 +46,7 @@ package struct RecoveryJournal {
             default: throw .system(error)
             }
         }
+        window = JournalWindow(of: file, vault)
         let kind: FileKind?
         do { kind = try vault.store.status(of: file).kind } catch { throw .system(error) }
         guard kind == .regular else { throw .damaged(Self.noFile) }
@@ -96,12 +99,12 @@ package struct RecoveryJournal {
 
     private func record(at position: UInt64, _ start: Int64, epoch: UInt64?) throws(VaultError) -> JournalRecord? {
         guard position + UInt64(JournalRecord.byteCount(payload: 0)) <= head.partSize else { return nil }
-        let prefix = try Self.read(JournalRecord.prefixByteCount, at: start + Int64(position), of: file, vault)
+        let prefix = try window.read(JournalRecord.prefixByteCount, at: start + Int64(position))
         guard let record = try? unsafe JournalRecord(decoding: prefix.span.bytes), record.position == position,
             record.epoch == epoch ?? max(record.epoch, head.nextEpoch),
             position + UInt64(record.byteCount) <= head.partSize
         else { return nil }
-        let bytes = try Self.read(record.byteCount, at: start + Int64(position), of: file, vault)
+        let bytes = try window.read(record.byteCount, at: start + Int64(position))
         guard bytes.count == record.byteCount else { return nil }
         return try isAuthentic(record, bytes) ? record : nil
     }
@@ -134,7 +137,7 @@ package struct RecoveryJournal {
     }
 
     func contents(of block: StoredBlock) throws(VaultError) -> [UInt8] {
-        let bytes = try Self.read(block.count, at: block.offset, of: file, vault)
+        let bytes = try window.read(block.count, at: block.offset)
         guard bytes.count == block.count else { throw .damaged("the journal is truncated") }
         return bytes
     }

@@ -26,6 +26,14 @@ extension Vault {
     /// S_ISGID.
     private static let setGroupID: UInt32 = 0o2000
 
+    private func defaultList(of parent: Directory) throws(VaultError) -> AccessControlList? {
+        // Under its lease, no other machine sets one.
+        if isShared, parent.lacksDefaultList.load(ordering: .acquiring) { return nil }
+        let found = try list(Self.defaultName, of: AttributeOwner.directory(parent).subject)
+        if isShared, found == nil { parent.lacksDefaultList.store(true, ordering: .releasing) }
+        return found
+    }
+
     /// What a new entry in `parent` gets. From a set-group-ID directory it inherits the group, and a new directory also
     /// the bit. A default list of `parent` replaces the umask.
     func inheritance(
@@ -39,7 +47,7 @@ extension Vault {
             if kind == .directory { inherited.ownership.mode |= Self.setGroupID }
         }
         guard kind != .symbolicLink else { return inherited }
-        guard let defaults = try list(Self.defaultName, of: AttributeOwner.directory(parent).subject) else {
+        guard let defaults = try defaultList(of: parent) else {
             inherited.ownership.mode &= ~ownership.umask
             return inherited
         }
@@ -167,7 +175,8 @@ extension Vault {
     /// Sets the default list of a directory; `EACCES` for a file, which has none.
     public func setDefaultList(_ bytes: [UInt8], of owner: AttributeOwner) throws(VaultError) {
         guard AccessControlList(decoding: bytes) != nil else { throw .system(.EINVAL) }
-        guard case .directory = owner else { throw .system(.EACCES) }
+        guard case .directory(let directory) = owner else { throw .system(.EACCES) }
+        directory.lacksDefaultList.store(false, ordering: .releasing)
         try setAttribute(Self.defaultName, to: bytes, flags: 0, of: owner)
     }
 

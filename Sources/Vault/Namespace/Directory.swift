@@ -16,6 +16,8 @@ public final class Directory: Sendable {
     let isExamined = Atomic(false)
     /// This machine's copy of the record is of this session.
     let isKept = Atomic(false)
+    /// In a shared vault: it has no default access control list, as long as this machine has a lease of it.
+    let lacksDefaultList = Atomic(false)
     /// Held while that is written. Lock order: docs/ARCHITECTURE.md.
     let keeping = Mutex<Void>(())
     /// Its record is another machine's copy of it.

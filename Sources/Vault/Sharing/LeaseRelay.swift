@@ -10,6 +10,8 @@ final class LeaseRelay: LeaseOwner {
     /// Asks the claim alone.
     private let base: any Store
     private let objects = Mutex<(any SharedObjects)?>(nil)
+    /// Why the last replay has failed, of which the protocol knows the number alone.
+    let failure = Mutex<VaultError?>(nil)
 
     init(_ vault: Vault, _ base: any Store) {
         self.vault = vault
@@ -29,7 +31,10 @@ final class LeaseRelay: LeaseOwner {
     func replay(
         _ machine: MachineNumber, _ check: @escaping @Sendable () throws(Errno) -> Void
     ) throws(Errno) {
-        do throws(VaultError) { try replay(machine.tag, asking: check) } catch { throw error.errno }
+        do throws(VaultError) { try replay(machine.tag, asking: check) } catch {
+            failure.withLock { $0 = error }
+            throw error.errno
+        }
     }
 
     /// Replays the journals of machines that have worked alone, and have crashed.
@@ -48,8 +53,9 @@ final class LeaseRelay: LeaseOwner {
         guard let old = try RecoveryJournal(of: vault, named: name), old.head.opened != 0 else { return }
         // As in `recover`: what is in the page cache may not be durable.
         try? base.synchronizeAll()
-        try old.replay()
-        try old.flushNamedFiles()
+        let entries = try old.entries()
+        try old.replay(entries)
+        try old.flushNamedFiles(entries)
         try vault.replace(old, named: name)
     }
 }

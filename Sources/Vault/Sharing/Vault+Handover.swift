@@ -43,6 +43,7 @@ extension Vault {
     /// - Returns: false if the directory is not where it was.
     public func reload(_ directory: Directory) throws(VaultError) -> Bool {
         let binding = directory.state.withLock { $0.binding }
+        directory.lacksDefaultList.store(false, ordering: .releasing)
         do throws(VaultError) {
             let record = try withOwnerPermissions(0o500, of: .file(directory.descriptor)) { () throws(VaultError) in
                 try readRecord(.directoryRecord, at: binding, in: directory.descriptor)

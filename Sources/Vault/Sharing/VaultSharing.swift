@@ -41,7 +41,7 @@ public final class VaultSharing: Sendable {
     ///
     /// - Throws: EBUSY if another process of this machine works with the vault.
     public func join() throws(VaultError) {
-        do { try leases.join() } catch { throw .system(error) }
+        do { try leases.join() } catch { throw relay.failure.withLock { $0 } ?? .system(error) }
         // The first machine brings into place what machines have left that worked alone.
         if leases.othersAtLastLook.isEmpty { try relay.replayAll(but: leases.machine) }
     }
@@ -78,6 +78,9 @@ public final class VaultSharing: Sendable {
         if isClean { try? leases.leave() }
         surroundings.end()
     }
+
+    /// Whether what waits for another machine gives up soon. Calls are counted. Does not block.
+    public func hurry(_ isOn: Bool) { surroundings.hurry(isOn) }
 
     /// Fails all that waits for another machine: the mount ends.
     public func interrupt() { surroundings.end() }

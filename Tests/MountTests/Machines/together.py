@@ -68,6 +68,14 @@ file = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)
 for number in range(100):
     os.write(file, (sys.argv[2] * (number * 37 % 9000) + "\\n").encode())
 """
+NAMELESS = """
+import os, sys
+file = os.open(sys.argv[1], os.O_TMPFILE | os.O_RDWR)
+os.write(file, b"nameless")
+# Without a folder it would be link(2), which does not follow symbolic links.
+os.link(f"/proc/self/fd/{file}", sys.argv[1] + "/named", src_dir_fd=os.open("/", os.O_RDONLY))
+os.write(file, b" no more")
+"""
 SYNC = """
 import os, sys
 file = os.open(sys.argv[1], os.O_RDWR)
@@ -234,6 +242,8 @@ def names() -> None:
     reader.wait(20)
     one.shell("rm -r dd g2")
     assert two.shell("ls -A") == ""
+    one.run(sys.executable, "-c", NAMELESS, one.point)
+    assert two.shell("cat named; rm named") == "nameless no more"
     # Both make the same: one of them does, and the other one finds it.
     makers = [machine.python(MAKE, machine.point, word) for machine, word in ((one, "1"), (two, "2"))]
     assert sum(int(maker.communicate(timeout=100)[0]) for maker in makers) == 60
@@ -289,12 +299,15 @@ def dies() -> None:
     assert holder.stdout.readline() == "ok\n"
     # The journal of the first machine does not know of this.
     two.shell("mv d e")
+    # Of a rename, the header still has both names.
+    one.shell("echo renamed >r; sync r; mv r s")
     one.kill()
-    assert two.shell("cat e/f g") == "Synced\nclosed\n"
+    assert two.shell("cat e/f g s") == "Synced\nclosed\nrenamed\n"
     close(holder)
     two.shell("echo more >>g")
     one.mount_again()
-    assert one.shell("cat e/f g") == "Synced\nclosed\nmore\n"
+    assert one.shell("cat e/f g s; ls | tr '\\n' ' '") == "Synced\nclosed\nmore\nrenamed\ne g s "
+    assert two.shell("echo again >>s; cat s") == one.shell("cat s") == "renamed\nagain\n"
     # All die.
     one.shell("echo last >h; sync h")
     for machine in (one, two):
