@@ -93,12 +93,15 @@ class Scene:
         (place / "machine-id").write_text(secrets.token_hex(16) + "\n")
         script = f"""
             set -e
+            # What this namespace has got of the first machine's.
+            umount -l {self.point}
             mount --bind {place}/machine-id /etc/machine-id
             mount -t tmpfs -o mode=700 none /run/latchkey
             mkdir {place}/point
             cp {self.device_key} {place}/key
-            {self.latchkey} mount --shared --lease 3 --unlock --passcode-file {self.folder}/passcode_file \
-                --device-key {place}/key {self.vault} {place}/point
+            {self.latchkey} mount --foreground --shared --lease 3 --unlock --device-key {place}/key \\
+                --passcode-file {self.folder}/passcode_file {self.vault} {place}/point &
+            until mountpoint -q {place}/point; do sleep 0.05; done
             while :; do
                 n=$((n + 1))
                 echo "$n" >>{place}/point/folder-strict/other
