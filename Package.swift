@@ -263,8 +263,8 @@ let package = Package(
         tests(
             "VaultTests",
             [
-                "Crypto", "Format", "Freshness", "Keybag", "Posix", "Store", "TestStores", "TestSupport", "TestVaults",
-                "Vault", "VaultCheck", "Writeback", "probe",
+                "Crypto", "Format", "Freshness", "Keybag", "Posix", "Sharing", "Store", "TestStores", "TestSupport",
+                "TestVaults", "Vault", "VaultCheck", "Writeback", "probe",
             ]),
         tests(
             "MigrationTests",
@@ -294,7 +294,7 @@ let package = Package(
             "DaemonTests",
             [
                 "Administration", "Daemon", "Control", "Crypto", "Failure", "Format", "Fuse", "Keybag", "Mount",
-                "Posix", "TestSupport", logging,
+                "Posix", "Sharing", "TestSupport", logging,
             ]),
         tests(
             "LatchkeyTests",

@@ -166,6 +166,7 @@ public final class ProtectedMount: Sendable {
         fileSystem.handles.stop()
         checkpointer.stop()
         freshness?.stop()
+        shared?.locks.stop()
         var isClean = true
         do throws(VaultError) {
             try sharing?.giveUpAll()
@@ -314,7 +315,8 @@ public final class ProtectedMount: Sendable {
         fileSystem.keepsStill.store(readOnly, ordering: .relaxed)
         guard readOnly else {
             fileSystem.isStill.store(false, ordering: .releasing)
-            return rotator.release()
+            // No file gets new keys while other machines work with the vault.
+            return sharing == nil ? rotator.release() : ()
         }
         rotator.hold()
         try synchronize()

@@ -35,19 +35,23 @@ extension Leases {
     ///
     /// - Throws: EEXIST if there is a lease of that number all the same.
     public func begin(_ object: LeaseObject) throws(Errno) {
-        guard case .lacking(nil) = table.withLock({ $0.enter(object, .write) }) else { throw .EEXIST }
-        var taken: LeaseKind?
-        defer {
-            table.withLock { [taken] table in table.end(object, with: taken) }
-            surroundings.wakeAll()
+        switch table.withLock({ $0.enter(object, .write) }) {
+        case .entered:
+            release(object)
+            throw .EEXIST
+        case .busy: throw .EEXIST
+        case .lacking(let held):
+            var taken = held
+            defer {
+                table.withLock { [taken] table in table.end(object, with: taken) }
+                surroundings.wakeAll()
+            }
+            if held != nil { throw .EEXIST }
+            guard try store.lock(object, .write) else { throw .EEXIST }
+            taken = .write
         }
-        guard try store.lock(object, .write) else { throw .EEXIST }
-        taken = .write
     }
 
     /// What this machine has a lease of.
     public func held(_ object: LeaseObject) -> LeaseKind? { table.withLock { $0.held(object) } }
-
-    /// How many leases this machine has.
-    public var count: Int { table.withLock { $0.objects } }
 }

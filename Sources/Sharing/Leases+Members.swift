@@ -64,15 +64,6 @@ extension Leases {
     /// Whether the records say that all machines have ended their work, this one too.
     public func haveAllLeft() throws(Errno) -> Bool { try store.members().allSatisfy { $0.state == .left } }
 
-    /// How many other machines work with the vault.
-    public func livingOthers() throws(Errno) -> Int {
-        var count = 0
-        for member in try store.members() where member.machine != machine && member.state != .left {
-            if try store.isSignLocked(of: member.machine) { count += 1 }
-        }
-        return count
-    }
-
     func record(of machine: MachineNumber) throws(Errno) -> MemberRecord? {
         try store.members().first { $0.machine == machine }
     }

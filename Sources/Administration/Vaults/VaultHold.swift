@@ -17,6 +17,8 @@ public final class VaultHold: Sendable {
     /// Nil if other machines, or other processes, work with the vault at the same time.
     private let lock: VaultLock?
     private let claim: VaultClaim?
+    /// Whether other machines may have the claim too.
+    private let isShared: Bool
 
     /// - Parameters:
     ///   - readOnly: the vault is not changed.
@@ -35,14 +37,19 @@ public final class VaultHold: Sendable {
         }
         claim = try Self.claim(store, at: path, readOnly: readOnly, isLocal: isLocal, lock?.outcome ?? .none, options)
         tookOver = claim?.tookOver ?? false
+        isShared = options.isShared
         self.store = claim.map { FencedStore(store, $0.fence) } ?? store
     }
 
     /// Leaves the claim as it is when the vault is given back: a change may still be on its way to the store.
     public func leaveClaim() { claim?.leave() }
 
-    // Before the lock is given back: the next process has to find the claim released.
-    deinit { claim?.release() }
+    /// Releases a claim that other machines may have too, but do not have any more.
+    public func releaseSharedClaim() { claim?.release() }
+
+    // Before the lock is given back: the next process has to find the claim released. A machine that releases what
+    // others share would let another one work at the same time.
+    deinit { if isShared { claim?.leave() } else { claim?.release() } }
 
     private static func claim(
         _ store: any Store, at path: Path, readOnly: Bool, isLocal: Bool, _ lock: VaultLock.Outcome,

@@ -179,6 +179,12 @@ struct OpenVault: Sendable {
         }
     }
 
+    /// After a mount that has failed: releases the claim if no machine works with the vault. No other process begins
+    /// meanwhile.
+    func giveSharedClaimBack() {
+        if turn != nil, VaultSharing.isUnused(store, keybag.keys) { hold.releaseSharedClaim() }
+    }
+
     private func join(
         _ vault: Vault, _ fence: LeaseFence, _ configuration: Configuration
     ) throws(Failure) -> VaultSharing {

@@ -62,6 +62,22 @@ final class RunningMount: Sendable {
     ) throws(Failure) -> RunningMount {
         let policy = try PolicyInForce(configuration)
         let opened = try OpenVault(configuration, Self.claim(configuration, signals, log))
+        // With a shared vault, it has the turn until the mount is made.
+        defer { withExtendedLifetime(opened) {} }
+        do throws(Failure) {
+            return try start(
+                opened, configuration, policy, signals: signals, log: log, logFile: logFile, manager: manager,
+                exit: exit)
+        } catch {
+            opened.giveSharedClaimBack()
+            throw error
+        }
+    }
+
+    private static func start(
+        _ opened: OpenVault, _ configuration: Configuration, _ policy: PolicyInForce, signals: SignalDescriptor,
+        log: Logger, logFile: String?, manager: ServiceManager?, exit: @escaping @Sendable () -> Void
+    ) throws(Failure) -> RunningMount {
         try policy.check(opened.keybag, configuration)
         var keys: ClassKeys?
         // Of a backup that is only read, the newest keybag may need a passcode although its own does not.
@@ -204,8 +220,8 @@ final class RunningMount: Sendable {
         // The last machine releases the claim that all of them share.
         let turn = sharedStore.flatMap { try? SharedTurn(in: $0, patience: Self.patienceForTurn) }
         hold.withLock { hold in
-            let isShared = sharedStore != nil && (turn == nil || !mount.isLastOfShared)
-            if bounded?.mayStillChange == true || isShared { hold?.leaveClaim() }
+            if bounded?.mayStillChange == true { hold?.leaveClaim() }
+            if turn != nil, mount.isLastOfShared { hold?.releaseSharedClaim() }
             hold = nil
         }
         withExtendedLifetime(turn) {}

@@ -21,7 +21,7 @@ extension VaultFileSystem {
                 let (status, protectionClass, isSettled) = try status(of: node)
                 let timeout = timeout(
                     for: protectionClass, isSettled ? status : nil, timeout(of: node, readAfter: moment))
-                reply.succeed(Attributes(status: status, timeout: timeout))
+                reply.succeed(Attributes(status: status, timeout: attributeTimeout(of: node, timeout)))
                 return
             }
             // With a handle, the kernel asks for the end of the file: for lseek(2), for read(2) at the end and, on a
@@ -48,7 +48,8 @@ extension VaultFileSystem {
         do throws(VaultError) {
             let node = try node(id)
             let (status, protectionClass, _) = try status(of: node)
-            let attributes = Attributes(status: status, timeout: timeout(for: protectionClass))
+            let kept = attributeTimeout(of: node, timeout(for: protectionClass))
+            let attributes = Attributes(status: status, timeout: kept)
             reply.succeed(ExtendedAttributes(attributes, birthTime: try birthTime(node)))
         } catch {
             log(error, at: nodes[id])
@@ -136,7 +137,8 @@ extension VaultFileSystem {
                 }
             }
             let (status, protectionClass, _) = try status(of: node)
-            reply.succeed(Attributes(status: status, timeout: timeout(for: protectionClass)))
+            let kept = attributeTimeout(of: node, timeout(for: protectionClass))
+            reply.succeed(Attributes(status: status, timeout: kept))
         } catch {
             log(error, at: nodes[id])
             reply.fail(error.errno)

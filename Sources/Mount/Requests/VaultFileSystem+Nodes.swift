@@ -250,14 +250,13 @@ extension VaultFileSystem {
             isSettled = shared != nil || !isNew && node.state.withLock { $0.isWatched }
         case .other:
             node = nodes.look(up: inode, .other(entry.status.kind))
-            // The lease of its folder does not tell the kernel of its attributes.
-            if shared != nil { isSettled = false }
         }
         node.add(location)
+        shared?.note(node, in: location.parent)
         let timeout = timeout(in: location.parent, readAfter: moment)
         let entry = Fuse.Entry(
-            node, entry.status, timeout: isSettled ? timeout : self.timeout, entryTimeout: timeout)
-        shared?.note(node, at: location)
+            node, entry.status, timeout: attributeTimeout(of: node, isSettled ? timeout : self.timeout),
+            entryTimeout: timeout)
         return (entry, node)
     }
 
@@ -291,15 +290,20 @@ extension VaultFileSystem {
             return (current, state.file != nil)
         }
         node.add(location)
-        shared?.note(node, at: location)
+        shared?.note(node, in: location.parent)
         var status = status
         status.size = Int64(current.length)
         let timeout = timeout(in: location.parent, readAfter: moment)
-        let entry = Fuse.Entry(
-            node, status,
-            timeout: self.timeout(for: current.protectionClass, isSettled && !isOpen ? status : nil, timeout),
-            entryTimeout: timeout)
+        let kept = self.timeout(for: current.protectionClass, isSettled && !isOpen ? status : nil, timeout)
+        let entry = Fuse.Entry(node, status, timeout: attributeTimeout(of: node, kept), entryTimeout: timeout)
         return (entry, node)
+    }
+
+    /// In a shared vault, the kernel keeps no attributes without a lease, whose end it could not be told of: those of a
+    /// new folder, or of what is known by its name alone.
+    func attributeTimeout(of node: Node, _ timeout: Double) -> Double {
+        guard let shared, !shared.isHeld(node) else { return timeout }
+        return 0
     }
 
     /// Watches a folder before its first entry is read.

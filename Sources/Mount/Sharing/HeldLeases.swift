@@ -105,10 +105,11 @@ extension SharedFileSystem {
     }
 
     /// What a name leads to; nil if it cannot be read. Needs a lease of the folder.
-    func found(_ name: Name, in node: Node) -> SharedNodes.KnownName? {
+    func found(_ name: Name, in node: Node) -> KnownNames.Found? {
         guard let folder = SharedNodes.object(of: node) else { return nil }
-        if let known = nodes.known(name, in: folder) { return known }
-        let found: SharedNodes.KnownName
+        let (known, version) = nodes.withNames { ($0.found(name, in: folder), $0.version(of: folder)) }
+        if let known { return known }
+        let found: KnownNames.Found
         do throws(VaultError) {
             found = try base.tree.withShared { () throws(VaultError) in
                 switch try base.vault.lookupInBrief(name, in: try base.directory(of: node)) {
@@ -126,7 +127,7 @@ extension SharedFileSystem {
             guard error == .system(.ENOENT) else { return nil }
             found = .nothing
         }
-        nodes.note(found, name, in: folder)
+        nodes.withNames { [found] names in names.note(found, name, in: folder, readAt: version) }
         return found
     }
 }

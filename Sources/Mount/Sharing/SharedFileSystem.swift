@@ -32,7 +32,9 @@ final class SharedFileSystem: FileSystem {
     }
 
     /// The leases of nodes; a node that is gone, or has no lease, needs none.
-    func hold(_ wanted: (NodeID, LeaseKind)..., names: [(NodeID, Name, LeaseKind)] = []) throws(Errno) -> HeldLeases {
+    private func hold(
+        _ wanted: [(NodeID, LeaseKind)], names: [(NodeID, Name, LeaseKind)] = []
+    ) throws(Errno) -> HeldLeases {
         var wants = LeaseWants()
         for (id, kind) in wanted {
             if let node = node(id), let object = SharedNodes.object(of: node) { wants.add(object, kind) }
@@ -44,25 +46,41 @@ final class SharedFileSystem: FileSystem {
         return try hold(wants)
     }
 
+    /// Runs a request with its leases, or answers it with an error.
+    ///
+    /// - Parameters:
+    ///   - names: what they lead to is leased too.
+    ///   - changing: the names that the request makes or takes away.
+    private func holding<Value: ~Copyable>(
+        _ wanted: (NodeID, LeaseKind)..., names: [(NodeID, Name, LeaseKind)] = [], changing: [(NodeID, Name)] = [],
+        answering reply: consuming Reply<Value>, _ body: (consuming Reply<Value>) -> Void
+    ) {
+        var held: HeldLeases
+        do throws(Errno) { held = try hold(wanted, names: names) } catch { return reply.fail(error) }
+        defer { held.release() }
+        let changed = begin(changing)
+        defer { end(changed) }
+        body(reply)
+    }
+
+    private func begin(_ changing: [(NodeID, Name)]) -> [LeaseObject] {
+        changing.compactMap { id, name in
+            guard let folder = base.nodes[id].flatMap(SharedNodes.object) else { return nil }
+            nodes.withNames { $0.beginChange(name, in: folder) }
+            return folder
+        }
+    }
+
+    private func end(_ changed: [LeaseObject]) {
+        for folder in changed { nodes.withNames { $0.endChange(in: folder) } }
+    }
+
     /// The write lease of a file of which something is in memory alone. What is in place needs none.
     private func holdIfUnsettled(_ id: NodeID) throws(Errno) -> HeldLeases {
         guard let file = base.nodes[id]?.state.withLock({ $0.file?.file }), file.isUnsettled else {
             return HeldLeases(leases)
         }
-        return try hold((id, .write))
-    }
-
-    /// Whether a name is known to lead to nothing. Needs a lease of the folder.
-    private func isMissing(_ name: Name, in folder: NodeID) -> Bool {
-        guard let folder = base.nodes[folder], let object = SharedNodes.object(of: folder),
-            case .nothing = nodes.known(name, in: object)
-        else { return false }
-        return true
-    }
-
-    private func forget(_ name: Name, in folder: NodeID) {
-        guard let folder = base.nodes[folder], let object = SharedNodes.object(of: folder) else { return }
-        nodes.forget(name, in: object)
+        return try hold([(id, .write)])
     }
 
     // MARK: The session
@@ -91,147 +109,126 @@ final class SharedFileSystem: FileSystem {
     // MARK: Names
 
     func lookup(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Fuse.Entry>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .read), names: [(parent, name, .read)]) } catch {
-            return reply.fail(error)
+        holding((parent, .read), names: [(parent, name, .read)], answering: reply) { reply in
+            // It was read a moment ago, for the lease of what it leads to.
+            if isKnownToLack(name, parent) { return reply.fail(.ENOENT) }
+            base.lookup(request, name, in: parent, reply: reply)
         }
-        defer { held.release() }
-        if isMissing(name, in: parent) { return reply.fail(.ENOENT) }
-        base.lookup(request, name, in: parent, reply: reply)
+    }
+
+    /// Needs a lease of the folder.
+    private func isKnownToLack(_ name: Name, _ folder: NodeID) -> Bool {
+        guard let folder = base.nodes[folder].flatMap(SharedNodes.object) else { return false }
+        return nodes.withNames { $0.found(name, in: folder) } == .nothing
     }
 
     func mkdir(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, reply: consuming Reply<Fuse.Entry>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        forget(name, in: parent)
-        base.mkdir(request, name, in: parent, mode: mode, reply: reply)
+        holding((parent, .write), changing: [(parent, name)], answering: reply) {
+            base.mkdir(request, name, in: parent, mode: mode, reply: $0)
+        }
     }
 
     func symlink(
         _ request: Request, _ name: Name, in parent: NodeID, target: [UInt8], reply: consuming Reply<Fuse.Entry>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        forget(name, in: parent)
-        base.symlink(request, name, in: parent, target: target, reply: reply)
+        holding((parent, .write), changing: [(parent, name)], answering: reply) {
+            base.symlink(request, name, in: parent, target: target, reply: $0)
+        }
     }
 
     func mknod(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, device: UInt64,
         reply: consuming Reply<Fuse.Entry>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        forget(name, in: parent)
-        base.mknod(request, name, in: parent, mode: mode, device: device, reply: reply)
+        holding((parent, .write), changing: [(parent, name)], answering: reply) {
+            base.mknod(request, name, in: parent, mode: mode, device: device, reply: $0)
+        }
     }
 
     func create(
         _ request: Request, _ name: Name, in parent: NodeID, mode: UInt32, flags: Int32,
         reply: consuming Reply<Created>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        if flags & O_EXCL == 0, let folder = node(parent), let found = found(name, in: folder), !found.isNothing {
-            // Another machine was faster. On ESTALE the kernel looks again, and opens the file.
-            return reply.fail(.ESTALE)
+        holding((parent, .write), answering: reply) { reply in
+            if flags & O_EXCL == 0, let folder = node(parent), let found = found(name, in: folder), found != .nothing {
+                // Another machine was faster. On ESTALE the kernel looks again, and opens the file.
+                return reply.fail(.ESTALE)
+            }
+            let changed = begin([(parent, name)])
+            defer { end(changed) }
+            base.create(request, name, in: parent, mode: mode, flags: flags, reply: reply)
         }
-        forget(name, in: parent)
-        base.create(request, name, in: parent, mode: mode, flags: flags, reply: reply)
     }
 
     func tmpfile(
         _ request: Request, in parent: NodeID, mode: UInt32, flags: Int32, reply: consuming Reply<Created>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.tmpfile(request, in: parent, mode: mode, flags: flags, reply: reply)
+        holding((parent, .read), answering: reply) {
+            base.tmpfile(request, in: parent, mode: mode, flags: flags, reply: $0)
+        }
     }
 
     func unlink(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .write), names: [(parent, name, .write)]) } catch {
-            return reply.fail(error)
+        holding((parent, .write), names: [(parent, name, .write)], changing: [(parent, name)], answering: reply) {
+            base.unlink(request, name, in: parent, reply: $0)
         }
-        defer { held.release() }
-        forget(name, in: parent)
-        base.unlink(request, name, in: parent, reply: reply)
     }
 
     func rmdir(_ request: Request, _ name: Name, in parent: NodeID, reply: consuming Reply<Done>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((parent, .write), names: [(parent, name, .write)]) } catch {
-            return reply.fail(error)
+        holding((parent, .write), names: [(parent, name, .write)], changing: [(parent, name)], answering: reply) {
+            base.rmdir(request, name, in: parent, reply: $0)
         }
-        defer { held.release() }
-        forget(name, in: parent)
-        base.rmdir(request, name, in: parent, reply: reply)
     }
 
     func rename(
         _ request: Request, _ name: Name, in parent: NodeID, to newName: Name, in newParent: NodeID, flags: UInt32,
         reply: consuming Reply<Done>
     ) {
-        var held: HeldLeases
-        do throws(Errno) {
-            held = try hold(
-                (parent, .write), (newParent, .write),
-                names: [(parent, name, .write), (newParent, newName, .write)])
-        } catch { return reply.fail(error) }
-        defer { held.release() }
-        forget(name, in: parent)
-        forget(newName, in: newParent)
-        base.rename(request, name, in: parent, to: newName, in: newParent, flags: flags, reply: reply)
+        holding(
+            (parent, .write), (newParent, .write), names: [(parent, name, .write), (newParent, newName, .write)],
+            changing: [(parent, name), (newParent, newName)], answering: reply
+        ) {
+            base.rename(request, name, in: parent, to: newName, in: newParent, flags: flags, reply: $0)
+        }
     }
 
     func link(
         _ request: Request, _ node: NodeID, as newName: Name, in newParent: NodeID, reply: consuming Reply<Fuse.Entry>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write), (newParent, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        forget(newName, in: newParent)
-        base.link(request, node, as: newName, in: newParent, reply: reply)
+        holding((node, .write), (newParent, .write), changing: [(newParent, newName)], answering: reply) {
+            base.link(request, node, as: newName, in: newParent, reply: $0)
+        }
     }
 
     func readlink(_ request: Request, _ node: NodeID, reply: consuming Reply<LinkTarget>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.readlink(request, node, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.readlink(request, node, reply: $0)
+        }
     }
 
     // MARK: Attributes
 
     func getattr(_ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<Attributes>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.getattr(request, node, handle: handle, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.getattr(request, node, handle: handle, reply: $0)
+        }
     }
 
     func statx(_ request: Request, _ node: NodeID, handle: HandleID?, reply: consuming Reply<ExtendedAttributes>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.statx(request, node, handle: handle, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.statx(request, node, handle: handle, reply: $0)
+        }
     }
 
     func setattr(
         _ request: Request, _ node: NodeID, _ changes: AttributeChanges, handle: HandleID?,
         reply: consuming Reply<Attributes>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.setattr(request, node, changes, handle: handle, reply: reply)
+        holding((node, .write), answering: reply) {
+            base.setattr(request, node, changes, handle: handle, reply: $0)
+        }
     }
 
     func statfs(_ request: Request, _ node: NodeID, reply: consuming Reply<FileSystemStatistics>) {
@@ -242,32 +239,28 @@ final class SharedFileSystem: FileSystem {
         _ request: Request, _ node: NodeID, _ name: [UInt8], value: RawSpan, flags: Int32, dropsSetGroupID: Bool,
         reply: consuming Reply<Done>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.setxattr(
-            request, node, name, value: value, flags: flags, dropsSetGroupID: dropsSetGroupID, reply: reply)
+        holding((node, .write), answering: reply) {
+            base.setxattr(
+                request, node, name, value: value, flags: flags, dropsSetGroupID: dropsSetGroupID, reply: $0)
+        }
     }
 
     func getxattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<AttributeValue>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.getxattr(request, node, name, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.getxattr(request, node, name, reply: $0)
+        }
     }
 
     func listxattr(_ request: Request, _ node: NodeID, reply: consuming Reply<AttributeNames>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.listxattr(request, node, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.listxattr(request, node, reply: $0)
+        }
     }
 
     func removexattr(_ request: Request, _ node: NodeID, _ name: [UInt8], reply: consuming Reply<Done>) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.removexattr(request, node, name, reply: reply)
+        holding((node, .write), answering: reply) {
+            base.removexattr(request, node, name, reply: $0)
+        }
     }
 
     // MARK: Files
@@ -275,21 +268,17 @@ final class SharedFileSystem: FileSystem {
     func open(
         _ request: Request, _ node: NodeID, flags: Int32, dropsPrivileges: Bool, reply: consuming Reply<Opened>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, flags & O_TRUNC != 0 ? .write : .read)) } catch {
-            return reply.fail(error)
+        holding((node, flags & O_TRUNC != 0 ? .write : .read), answering: reply) {
+            base.open(request, node, flags: flags, dropsPrivileges: dropsPrivileges, reply: $0)
         }
-        defer { held.release() }
-        base.open(request, node, flags: flags, dropsPrivileges: dropsPrivileges, reply: reply)
     }
 
     func read(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, size: Int, reply: consuming Reply<Bytes>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.read(request, node, handle: handle, offset: offset, size: size, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.read(request, node, handle: handle, offset: offset, size: size, reply: $0)
+        }
     }
 
     func write(
@@ -297,7 +286,11 @@ final class SharedFileSystem: FileSystem {
         reply: consuming Reply<Count>
     ) {
         var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
+        do throws(Errno) { held = try hold([(node, .write)]) } catch {
+            // The class of the file is not known here: a lock may have come while the request waited.
+            request.markSecret()
+            return reply.fail(error)
+        }
         defer { held.release() }
         var offset = offset
         // The kernel may not know how long the file is by now.
@@ -343,30 +336,27 @@ final class SharedFileSystem: FileSystem {
     func fsync(
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.fsync(request, node, handle: handle, dataOnly: dataOnly, reply: reply)
+        holding((node, .write), answering: reply) {
+            base.fsync(request, node, handle: handle, dataOnly: dataOnly, reply: $0)
+        }
     }
 
     func fallocate(
         _ request: Request, _ node: NodeID, handle: HandleID, mode: Int32, offset: Int64, length: Int64,
         reply: consuming Reply<Done>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.fallocate(request, node, handle: handle, mode: mode, offset: offset, length: length, reply: reply)
+        holding((node, .write), answering: reply) {
+            base.fallocate(request, node, handle: handle, mode: mode, offset: offset, length: length, reply: $0)
+        }
     }
 
     func lseek(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, whence: Int32,
         reply: consuming Reply<Offset>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.lseek(request, node, handle: handle, offset: offset, whence: whence, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.lseek(request, node, handle: handle, offset: offset, whence: whence, reply: $0)
+        }
     }
 
     func obstacle(
@@ -395,18 +385,16 @@ final class SharedFileSystem: FileSystem {
     func readdir(
         _ request: Request, _ node: NodeID, handle: HandleID, offset: Int64, size: Int, reply: consuming Reply<Listing>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .read)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.readdir(request, node, handle: handle, offset: offset, size: size, reply: reply)
+        holding((node, .read), answering: reply) {
+            base.readdir(request, node, handle: handle, offset: offset, size: size, reply: $0)
+        }
     }
 
     func fsyncdir(
         _ request: Request, _ node: NodeID, handle: HandleID, dataOnly: Bool, reply: consuming Reply<Done>
     ) {
-        var held: HeldLeases
-        do throws(Errno) { held = try hold((node, .write)) } catch { return reply.fail(error) }
-        defer { held.release() }
-        base.fsyncdir(request, node, handle: handle, dataOnly: dataOnly, reply: reply)
+        holding((node, .write), answering: reply) {
+            base.fsyncdir(request, node, handle: handle, dataOnly: dataOnly, reply: $0)
+        }
     }
 }

@@ -17,25 +17,12 @@ final class SharedNodes: Sendable {
 
     private struct Weak: Sendable { weak var fileSystem: VaultFileSystem? }
 
-    fileprivate struct State {
+    private struct State {
         var nodes: [LeaseObject: Set<NodeID>] = [:]
-        var names: [LeaseObject: [Name: KnownName]] = [:]
-        var nameCount = 0
-    }
-
-    /// What a name in a folder leads to.
-    enum KnownName {
-        /// Something with a lease of its own.
-        case object(LeaseObject)
-        /// Something that the folder's lease covers.
-        case covered
-        case nothing
-
-        var isNothing: Bool { if case .nothing = self { true } else { false } }
+        var names = KnownNames()
     }
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Mutex(State())
-    fileprivate static let mostNames = 200_000
 
     init(_ sharing: VaultSharing, _ notifier: @escaping @Sendable () -> Notifier?) {
         self.sharing = sharing
@@ -62,20 +49,10 @@ final class SharedNodes: Sendable {
         }
     }
 
-    /// A name was found to lead to a node. Needs a lease of the folder.
-    func note(_ node: Node, at location: Location) {
-        guard let object = Self.object(of: node), let folder = Self.object(of: location.parent) else { return }
-        let own = node.hasOwnLease ? object : nil
-        state.withLock { state in
-            if own != nil { state.nodes[object, default: []].insert(node.id) }
-            state.nodes[folder, default: []].insert(location.parent.id)
-            state.note(own.map { .object($0) } ?? .covered, location.name, in: folder)
-        }
-    }
-
-    /// What was found under a name. Needs a lease of the folder.
-    func note(_ known: KnownName, _ name: Name, in folder: LeaseObject) {
-        state.withLock { $0.note(known, name, in: folder) }
+    /// A node was found in a folder. Needs a lease of the folder.
+    func note(_ node: Node, in folder: Node) {
+        note(node)
+        note(folder)
     }
 
     /// A node's object is about to be used.
@@ -86,14 +63,14 @@ final class SharedNodes: Sendable {
         }
     }
 
-    /// What a name leads to; nil if that is not known. Needs a lease of the folder.
-    func known(_ name: Name, in folder: LeaseObject) -> KnownName? { state.withLock { $0.names[folder]?[name] } }
+    /// Runs `body` with what is known of names. It must not call this object.
+    func withNames<Result: Sendable>(_ body: (inout KnownNames) -> Result) -> Result {
+        state.withLock { body(&$0.names) }
+    }
 
-    /// A name leads to nothing, or to something else.
-    func forget(_ name: Name, in folder: LeaseObject) {
-        state.withLock { state in
-            if state.names[folder]?.removeValue(forKey: name) != nil { state.nameCount -= 1 }
-        }
+    /// Whether this machine has a lease of a node's object, so that the kernel will be told when that ends.
+    func isHeld(_ node: Node) -> Bool {
+        node.hasOwnLease && Self.object(of: node).map { leases.held($0) != nil } ?? false
     }
 
     /// Whether this machine has a write lease of a node's object.
@@ -101,19 +78,18 @@ final class SharedNodes: Sendable {
 
     /// A file was made. Other machines cannot find it yet: the lease of its folder is in use, or it has no name.
     func made(_ node: Node, at location: Location?) {
-        if let location { note(node, at: location) } else { note(node) }
+        note(node)
         guard let object = Self.object(of: node) else { return }
-        do throws(Errno) { try leases.begin(object) } catch {
-            // What is in memory of it must not stay there alone.
-            try? fileSystem?.vault.settle(object)
+        if let location, let folder = Self.object(of: location.parent) {
+            note(location.parent)
+            withNames { $0.didMake(.object(object), location.name, in: folder) }
         }
-    }
-}
-
-extension SharedNodes.State {
-    fileprivate mutating func note(_ known: SharedNodes.KnownName, _ name: Name, in folder: LeaseObject) {
-        if nameCount >= SharedNodes.mostNames { (names, nameCount) = ([:], 0) }
-        if names[folder, default: [:]].updateValue(known, forKey: name) == nil { nameCount += 1 }
+        do throws(Errno) { try leases.begin(object) } catch {
+            // What is in memory of it must not stay there alone: without a lease, nothing would bring it into place.
+            do throws(VaultError) { try fileSystem?.vault.settle(object) } catch {
+                fileSystem?.log(.trouble("a new file cannot be brought into place: \(error)"))
+            }
+        }
     }
 }
 
@@ -158,17 +134,20 @@ extension SharedNodes: SharedObjects {
     func forget(_ object: LeaseObject) {
         guard let fileSystem else { return }
         let nodes = nodes(of: object)
-        let hadNames = state.withLock { state in
-            let names = state.names.removeValue(forKey: object)
-            state.nameCount -= names?.count ?? 0
+        state.withLock { state in
+            state.names.forget(object)
             state.nodes[object] = nil
-            return names != nil
         }
         for node in nodes { dropMemory(of: node, fileSystem) }
         guard tellsKernel, let notifier = notifier() else { return }
-        // For neither does the kernel take a lock. Any error means that it keeps nothing.
-        for node in nodes { try? notifier.invalidate(node.id, offset: -1) }
-        if hadNames { try? notifier.expireAllEntries() }
+        do throws(Errno) {
+            // For neither does the kernel take a lock.
+            for node in nodes { try notifier.invalidate(node.id, offset: -1) }
+            if nodes.contains(where: \.isDirectory) { try notifier.expireAllEntries() }
+        } catch {
+            tellKernel(false)
+            fileSystem.log(.trouble("cannot make the kernel forget what another machine may change: \(error)"))
+        }
     }
 
     private func dropMemory(of node: Node, _ fileSystem: VaultFileSystem) {

@@ -88,7 +88,8 @@ extension File {
         to bindings: [NameBinding], in folder: DirectoryIdentifier, replacing replaced: Timespec?,
         takingClass takesClass: Bool
     ) throws(VaultError) -> Bool {
-        guard vault.traits.hasAttributes, let device = vault.store.orderedDevice else { return false }
+        // Another machine that has the file open would not know of a name that only its attribute has.
+        guard vault.traits.hasAttributes, !vault.isShared, let device = vault.store.orderedDevice else { return false }
         var isDone = false
         try keepingChangeTime { (own) throws(VaultError) in
             let request = MoveRequest(

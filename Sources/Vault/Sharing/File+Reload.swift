@@ -17,14 +17,19 @@ extension File {
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }
             // Attributes are no part of the header.
             marks.mayHaveCapabilities.store(true, ordering: .relaxed)
-            guard placed.generation != state.durable.placed.generation || placed.machine != state.header.machine else {
+            let isSame =
+                placed.generation == state.durable.placed.generation && placed.machine == state.header.machine
+            guard !isSame else {
+                // A machine that has died may have written behind the end, without a header that says so.
+                let isLonger = UInt64(status.size) > BlockGeometry.backingSize(forLength: state.length)
+                if isLonger { state.repair.mayHaveTail() }
                 return state.durable.assumeFlushed()
             }
-            let binding = try self.binding(in: placed)
-            let header = binding.map { placed.resolved(at: $0) } ?? placed
+            // A machine that has died may have left two classes: by which name the file is found next is not known.
+            var header = placed
+            header.resolveStrictly()
             let isSameKey = header.protection.wrap == state.header.protection.wrap
             state = FileState(header, isNew: false, status)
-            if let binding { state.names.didFind(placed, at: binding, isOnlyLink: status.linkCount == 1) }
             if !isSameKey { key.withLock { $0 = nil } }
             (rewritten, newestRewritten) = (BlockBounds(), 0)
             noteFoundHeader()
@@ -32,13 +37,5 @@ extension File {
                 state.durable.surpass(min(vault.ownGeneration(at: key), Marks.highestGeneration))
             }
         }
-    }
-
-    /// Where the file belongs, if a crash came in the middle of a rename: under the name by which it was known here, as
-    /// long as the header has that. Nil if the header says the same of all its names.
-    private func binding(in placed: FileHeader) throws(VaultError) -> NameBinding? {
-        guard placed.pending != nil else { return nil }
-        for binding in state.header.bindings where placed.belongs(at: binding) { return binding }
-        throw .system(.ESTALE)
     }
 }

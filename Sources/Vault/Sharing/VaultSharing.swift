@@ -1,4 +1,5 @@
 import Format
+public import Keybag
 public import Posix
 public import Sharing
 public import Store
@@ -58,8 +59,9 @@ public final class VaultSharing: Sendable {
     ) throws(Errno) {
         relay.serve(objects)
         let keeper = try LeaseKeeper(leases, mostLeases: Self.mostLeases, failed: failed, lost: lost)
-        try keeper.start()
+        // Before it starts: one of its two threads may be there if the other one cannot be made.
         self.keeper.withLock { $0 = keeper }
+        try keeper.start()
     }
 
     /// Gives up all leases, for which the vault still works. No request comes any more.
@@ -88,9 +90,9 @@ public final class VaultSharing: Sendable {
     /// Whether all machines have ended their work: no journal holds anything, and no change can be on its way.
     public var isLast: Bool { (try? leases.haveAllLeft()) ?? false }
 
-    /// The machines that work with the vault at the moment, beside this one.
-    public func others() throws(VaultError) -> Int {
-        do { return try leases.livingOthers() } catch { throw .system(error) }
+    /// The same, of a vault that this process has not begun to work with.
+    public static func isUnused(_ store: any Store, _ keys: VolumeKeys) -> Bool {
+        (try? LeaseFile(in: store, keys).members().allSatisfy { $0.state == .left }) ?? false
     }
 }
 

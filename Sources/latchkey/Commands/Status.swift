@@ -38,6 +38,7 @@ struct StatusCommand: ParsableCommand {
             holds (pid, uid, command, because, seconds: the programs that hold the lock; only if there are any), \
             longestHold (seconds that a program may hold it), \
             synchronised (whether several machines change the vault in turns, each in its own copy), \
+            shared (whether other machines may work with it at the same time: mounted with --shared), \
             transport (io_uring or device: how the kernel's requests come), \
             transportReason (why not by io_uring: not-wanted, freezes, not-supported, switched-off, forbidden, \
             refused), program (path, device, inode: the file that the daemon runs), newerInstalled (true once \

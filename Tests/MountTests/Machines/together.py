@@ -4,7 +4,9 @@ Each machine has a mount namespace and an identity of its own. Fails with an ass
 """
 
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -360,8 +362,26 @@ def alone() -> None:
     end(two)
 
 
+def claimed() -> int:
+    """The state of the newest claim: 2 for one that is held."""
+    return max((folder / "store" / "lk.claims").glob("lk.claim.0*")).read_bytes()[10]
+
+
 def keys() -> None:
     one, two = together()
+    # A mount that fails gives back nothing that others have. The first machine cannot write its claim anew meanwhile.
+    two.unmount()
+    assert claimed() == 2
+    (daemon,) = one.machine.daemon(one.machine.store)
+    os.kill(daemon, signal.SIGSTOP)
+    wrong = folder / "wrong"
+    wrong.touch(0o600)
+    wrong.write_text("a wrong passcode\n")
+    done = two.try_mount("--shared", "--passcode-file", wrong)
+    os.kill(daemon, signal.SIGCONT)
+    assert done.status == 3, done.output
+    assert claimed() == 2
+    two.mount("--shared")
     new = folder / "new"
     new.touch(0o600)
     new.write_text("another correct horse battery staple\n")
