@@ -73,14 +73,22 @@ extension Leases {
         while true {
             guard let record = try record(of: dead), record.state != .left else { return forgetMember(dead) }
             if record.state == .active, try store.isSignLocked(of: dead) { return }
-            if try store.lockRecovery(of: dead) { break }
-            try surroundings.pause(for: times.interval)
+            guard try beginRecovery(of: dead) else { continue }
+            defer { endRecovery(of: dead) }
+            if try bringIntoPlace(dead) { return }
         }
-        defer { try? store.unlockRecovery(of: dead) }
+    }
+
+    /// - Returns: false if the record is not this machine's claim any more: another machine has begun as well, or the
+    ///   last record of the dead one came late.
+    private func bringIntoPlace(_ dead: MachineNumber) throws(Errno) -> Bool {
         let start = surroundings.now
         // Another machine may have done it meanwhile, or it may have come back.
-        guard let old = try record(of: dead), old.state != .left else { return forgetMember(dead) }
-        if old.state == .active, try store.isSignLocked(of: dead) { return }
+        guard let old = try record(of: dead), old.state != .left else {
+            forgetMember(dead)
+            return true
+        }
+        if old.state == .active, try store.isSignLocked(of: dead) { return true }
         let lease = max(old.lease, times.lease)
         let claim = MemberRecord(
             machine: dead, epoch: old.epoch + 1, state: .recovering, writer: machine, lease: lease)
@@ -93,14 +101,41 @@ extension Leases {
             try term.check()
             if dead != machine { try membership.check() }
         }
-        // Also if another machine was about to recover it, and is gone now: it may have changes under way.
-        try surroundings.pause(for: LeaseTimes(lease: lease).settle)
-        try owner.replay(dead, check)
-        try check()
+        do throws(Errno) {
+            // Also if another machine was about to recover it, and is gone now: it may have changes under way.
+            try surroundings.pause(for: LeaseTimes(lease: lease).settle)
+            try owner.replay(dead, check)
+            try check()
+        } catch {
+            if term.isLost, !membership.isLost { return false }
+            throw error
+        }
         try store.write(
             MemberRecord(machine: dead, epoch: claim.epoch, state: .left, writer: machine, lease: old.lease))
         forgetMember(dead)
+        return true
     }
+
+    /// - Returns: false if another thread, or another machine, recovers it: then what it has left may be in place now.
+    private func beginRecovery(of dead: MachineNumber) throws(Errno) -> Bool {
+        // The store's lock is that of this process: for each of its threads it is free.
+        guard recovering.withLock({ $0.insert(dead).inserted }) else {
+            while recovering.withLock({ $0.contains(dead) }) { try surroundings.pause(for: times.poll) }
+            return false
+        }
+        var isLocked = false
+        defer { if !isLocked { endRecovering(dead) } }
+        isLocked = try store.lockRecovery(of: dead)
+        if !isLocked { try surroundings.pause(for: times.interval) }
+        return isLocked
+    }
+
+    private func endRecovery(of dead: MachineNumber) {
+        try? store.unlockRecovery(of: dead)
+        endRecovering(dead)
+    }
+
+    private func endRecovering(_ dead: MachineNumber) { recovering.withLock { _ = $0.remove(dead) } }
 
     private func forgetMember(_ machine: MachineNumber) {
         others.withLock { others in others.removeAll { $0 == machine } }

@@ -14,6 +14,8 @@ public final class Leases: Sendable {
     let table = Mutex(LeaseTable())
     /// The other machines that may have leases, as the register said; valid under a lease of it.
     let others = Mutex<[MachineNumber]>([])
+    /// Which machines a thread of this process recovers.
+    let recovering = Mutex<Set<MachineNumber>>([])
     /// What this machine has just given up for others.
     let turns = Mutex(LeaseTurns())
     /// It has this object: so it is there as long as requests come.

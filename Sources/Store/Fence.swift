@@ -8,6 +8,11 @@ public protocol Fence: AnyObject, Sendable {
     ///   out in time.
     func check() throws(Errno)
 
+    /// Returns when what was just read counts.
+    ///
+    /// - Throws: EIO if another machine has taken the store over.
+    func checkRead() throws(Errno)
+
     /// From the first call on until the last `endHurry`, `check` waits for two seconds at most: a lock waits for what
     /// waits for it. Calls are counted. Does not block.
     func beginHurry()
@@ -15,4 +20,10 @@ public protocol Fence: AnyObject, Sendable {
 
     /// Whether another machine has taken the store over, as far as is known. Does not block.
     var isLost: Bool { get }
+}
+
+extension Fence {
+    public func checkRead() throws(Errno) {
+        if isLost { throw .EIO }
+    }
 }

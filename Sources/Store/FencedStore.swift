@@ -1,7 +1,7 @@
 import Glibc
 public import Posix
 
-/// A store that asks a fence before each change, and after each flush.
+/// A store that asks a fence before each change, after each flush, and after each read.
 ///
 /// A flush counts only if the store still belongs to this process behind it: another machine that takes the store over
 /// reads what is durable then. Once the fence is lost, reads fail as well, since another machine changes the files.
@@ -17,30 +17,29 @@ public final class FencedStore: Store {
     public var root: Descriptor { store.root }
     public var orderedDevice: UInt64? { store.orderedDevice }
 
-    private func checkRead() throws(Errno) {
-        if fence.isLost { throw .EIO }
+    private func checked<Answer>(_ answer: Answer) throws(Errno) -> Answer {
+        try fence.checkRead()
+        return answer
     }
 
     public func open(
         _ name: Name, in directory: Descriptor, _ flags: Int32, mode: UInt32
     ) throws(Errno) -> Descriptor {
-        if flags & (O_CREAT | O_TRUNC) == 0 { try checkRead() } else { try fence.check() }
-        return try store.open(name, in: directory, flags, mode: mode)
+        if flags & (O_CREAT | O_TRUNC) != 0 { try fence.check() }
+        return try checked(store.open(name, in: directory, flags, mode: mode))
     }
 
     public func reopen(_ file: Descriptor, _ flags: Int32) throws(Errno) -> Descriptor {
-        try checkRead()
-        return try store.reopen(file, flags)
+        try checked(store.reopen(file, flags))
     }
 
     public func path(of file: Descriptor) throws(Errno) -> [UInt8] { try store.path(of: file) }
 
     public func status(of name: Name, in directory: Descriptor) throws(Errno) -> FileStatus {
-        try checkRead()
-        return try store.status(of: name, in: directory)
+        try checked(store.status(of: name, in: directory))
     }
 
-    public func status(of file: Descriptor) throws(Errno) -> FileStatus { try store.status(of: file) }
+    public func status(of file: Descriptor) throws(Errno) -> FileStatus { try checked(store.status(of: file)) }
 
     public func birthTime(_ name: Name, in directory: Descriptor) throws(Errno) -> Timespec? {
         try store.birthTime(name, in: directory)
@@ -51,8 +50,7 @@ public final class FencedStore: Store {
     public func read(
         _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64
     ) throws(Errno) -> Int {
-        try checkRead()
-        return try store.read(file, into: &buffer, at: offset)
+        try checked(store.read(file, into: &buffer, at: offset))
     }
 
     public func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno) {
@@ -61,11 +59,11 @@ public final class FencedStore: Store {
     }
 
     public func nextData(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
-        try store.nextData(of: file, from: offset)
+        try checked(store.nextData(of: file, from: offset))
     }
 
     public func nextHole(of file: Descriptor, from offset: Int64) throws(Errno) -> Int64? {
-        try store.nextHole(of: file, from: offset)
+        try checked(store.nextHole(of: file, from: offset))
     }
 
     public func noteAccess(to file: Descriptor) throws(Errno) { try store.noteAccess(to: file) }
@@ -130,18 +128,15 @@ public final class FencedStore: Store {
     }
 
     public func readSymbolicLink(_ name: Name, in directory: Descriptor) throws(Errno) -> [UInt8] {
-        try checkRead()
-        return try store.readSymbolicLink(name, in: directory)
+        try checked(store.readSymbolicLink(name, in: directory))
     }
 
     public func entries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
-        try checkRead()
-        return try store.entries(of: directory)
+        try checked(store.entries(of: directory))
     }
 
     public func nextEntries(of directory: Descriptor) throws(Errno) -> [DirectoryEntry] {
-        try checkRead()
-        return try store.nextEntries(of: directory)
+        try checked(store.nextEntries(of: directory))
     }
 
     public func setMode(_ mode: UInt32, of name: Name, in directory: Descriptor) throws(Errno) {
@@ -177,8 +172,7 @@ public final class FencedStore: Store {
     }
 
     public func attribute(_ name: String, of file: Descriptor) throws(Errno) -> [UInt8] {
-        try checkRead()
-        return try store.attribute(name, of: file)
+        try checked(store.attribute(name, of: file))
     }
 
     public func setAttribute(_ name: String, to value: [UInt8], flags: Int32, of file: Descriptor) throws(Errno) {
@@ -194,13 +188,11 @@ public final class FencedStore: Store {
     public func attribute(
         _ name: String, of entry: Name, in directory: Descriptor, into value: inout MutableRawSpan
     ) throws(Errno) -> Int {
-        try checkRead()
-        return try store.attribute(name, of: entry, in: directory, into: &value)
+        try checked(store.attribute(name, of: entry, in: directory, into: &value))
     }
 
     public func attributeNames(of file: Descriptor) throws(Errno) -> [String] {
-        try checkRead()
-        return try store.attributeNames(of: file)
+        try checked(store.attributeNames(of: file))
     }
 
     public func statistics() throws(Errno) -> FileSystemStatistics { try store.statistics() }

@@ -159,7 +159,7 @@ struct Locks {
     func wishes(besides connection: Int) -> [Wish] { waiting.filter { $0.connection != connection }.map(\.wish) }
 
     mutating func takeSign(of machine: MachineNumber, for connection: Int) -> Bool {
-        guard signs[machine] == nil else { return false }
+        guard signs[machine, default: connection] == connection else { return false }
         signs[machine] = connection
         return true
     }
@@ -168,8 +168,9 @@ struct Locks {
         if signs[machine] == connection { signs[machine] = nil }
     }
 
+    /// As with locks of an open file: the process that has it may take it again.
     mutating func takeRecovery(of machine: MachineNumber, for connection: Int) -> Bool {
-        guard recoveries[machine] == nil else { return false }
+        guard recoveries[machine, default: connection] == connection else { return false }
         recoveries[machine] = connection
         return true
     }

@@ -27,12 +27,15 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
     private(set) var leases: Leases!
     private var files: [Int: File] = [:]
     private var folder: [Int]?
+    private let surroundings: SimulatedSurroundings
+    /// What a thread reads or changes now, as with the lock that a daemon has for each file.
+    private var busy: Set<LeaseObject> = []
 
     init(_ process: Process) {
         self.process = process
         link = Link(process)
-        leases = Leases(
-            of: process.machine, in: link, SimulatedSurroundings(process), times: World.times, owner: self)
+        surroundings = SimulatedSurroundings(process)
+        leases = Leases(of: process.machine, in: link, surroundings, times: World.times, owner: self)
     }
 
     private static let folderObject = LeaseObject(number: 1000)
@@ -46,24 +49,74 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
 
     // MARK: What programs do
 
+    private func using(
+        _ object: LeaseObject, _ kind: LeaseKind, _ body: () throws(Errno) -> Void
+    ) throws(Errno) {
+        try leases.using(object, kind) { () throws(Errno) in try withLock(of: object, body) }
+    }
+
+    /// Needs a lease.
+    private func withLock(of object: LeaseObject, _ body: () throws(Errno) -> Void) throws(Errno) {
+        try surroundings.wait { !busy.contains(object) }
+        busy.insert(object)
+        defer { busy.remove(object) }
+        // As the store's fence does after each read.
+        try leases.check()
+        try body()
+    }
+
     func read(_ file: Int) throws(Errno) {
-        try leases.using(Self.object(file), .read) { () throws(Errno) in
+        try using(Self.object(file), .read) { () throws(Errno) in
             world.expect("read of \(file)", world.oracle.files[file].current, files[file]?.blocks)
         }
     }
 
     func lookUp(_ name: Int) throws(Errno) {
-        try leases.using(Self.folderObject, .read) { () throws(Errno) in
+        try using(Self.folderObject, .read) { () throws(Errno) in
             world.expect("lookup of \(name)", world.oracle.folder.current[name], folder?[name])
+        }
+    }
+
+    /// Reads the file that a name leads to, or appends to it, under leases of both. The file's is not waited for while
+    /// this has one of the folder, which comes later.
+    func open(_ name: Int, _ kind: LeaseKind) throws(Errno) {
+        var wanted: Int?
+        while true {
+            let held = wanted
+            if let held { try leases.acquire(Self.object(held), kind) }
+            defer { if let held { leases.release(Self.object(held)) } }
+            try leases.acquire(Self.folderObject, .read)
+            defer { leases.release(Self.folderObject) }
+            var found = 0
+            try withLock(of: Self.folderObject) {
+                found = folder?[name] ?? 0
+                world.expect("lookup of \(name) to open it", world.oracle.folder.current[name], folder?[name])
+            }
+            if found == held { return try use(found, kind) }
+            if held == nil, try leases.acquireAtOnce(Self.object(found), kind) {
+                defer { leases.release(Self.object(found)) }
+                return try use(found, kind)
+            }
+            wanted = found
+        }
+    }
+
+    private func use(_ file: Int, _ kind: LeaseKind) throws(Errno) {
+        try withLock(of: Self.object(file)) { () throws(Errno) in
+            world.expect("read of \(file) by its name", world.oracle.files[file].current, files[file]?.blocks)
+            if kind == .write {
+                try write(file, at: nil)
+                try close(file)
+            }
         }
     }
 
     /// Opens, writes blocks, and closes. Nil appends.
     func write(_ file: Int, at indexes: [Int?], isSynced: Bool) throws(Errno) {
         for index in indexes {
-            try leases.using(Self.object(file), .write) { () throws(Errno) in try write(file, at: index) }
+            try using(Self.object(file), .write) { () throws(Errno) in try write(file, at: index) }
         }
-        try leases.using(Self.object(file), .write) { () throws(Errno) in
+        try using(Self.object(file), .write) { () throws(Errno) in
             try close(file)
             if isSynced { try sync(file) }
         }
@@ -138,7 +191,7 @@ final class SimulatedVault: LeaseOwner, @unchecked Sendable {
     }
 
     func rename(_ name: Int, to other: Int, isSynced: Bool) throws(Errno) {
-        try leases.using(Self.folderObject, .write) { () throws(Errno) in
+        try using(Self.folderObject, .write) { () throws(Errno) in
             guard var names = folder, name != other else { return }
             names.swapAt(name, other)
             try link.change(leases.check) {

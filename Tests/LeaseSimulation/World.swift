@@ -21,8 +21,9 @@ public final class World: @unchecked Sendable {
     /// has a kind that it meets most.
     private let weights: [Int]
     private static let allWeights = [[4, 2, 3, 1], [1, 1, 8, 0], [1, 6, 3, 0], [6, 0, 1, 3]]
-    private let isFaultless: Bool
     private var isCalm = false
+    /// A machine that dies does no harm to others: what they do succeeds.
+    private var hasKilledOnly = true
     private var working = machines
     public private(set) var counts = Counts()
     private let isTold: Bool
@@ -51,7 +52,6 @@ public final class World: @unchecked Sendable {
         scheduler = Scheduler(seed: seed)
         faults = scheduler.number(below: 6)
         weights = Self.allWeights[scheduler.number(below: Self.allWeights.count)]
-        isFaultless = faults == 0
     }
 
     /// Runs the schedule.
@@ -74,7 +74,7 @@ public final class World: @unchecked Sendable {
             if work(
                 as: machine,
                 { (vault) throws(Errno) in
-                    for _ in 0..<scheduler.number(below: 6) { try request(vault) }
+                    for _ in 0..<scheduler.number(below: 5) { try request(vault) }
                 })
             {
                 break
@@ -113,18 +113,43 @@ public final class World: @unchecked Sendable {
                 try vault.join()
                 counts.joins += 1
                 scheduler.start("keeper of \(machine.number)", of: process) { [self] in keep(process, vault) }
+                let other = isCalm ? nil : startOther(process, vault)
                 try body(vault)
+                if let other { try SimulatedSurroundings(process).wait { other.hasEnded } }
                 try vault.leases.leave()
                 process.isEnding = true
                 drop(process.connection)
                 return true
             } catch {
-                if isFaultless { scheduler.fail("without a fault, machine \(machine.number) fails: \(error)") }
-                counts.failures += 1
-                kill(process)
+                fail(process, error)
                 return false
             }
         }
+    }
+
+    private final class Program: @unchecked Sendable { var hasEnded = false }
+
+    /// A second program that uses the vault on the same machine.
+    private func startOther(_ process: Process, _ vault: SimulatedVault) -> Program {
+        let program = Program()
+        scheduler.start("program of \(process.machine.number)", of: process) { [self] in
+            do throws(Errno) {
+                for _ in 0..<scheduler.number(below: 4) { try request(vault) }
+            } catch {
+                fail(process, error)
+            }
+            program.hasEnded = true
+        }
+        return program
+    }
+
+    private func fail(_ process: Process, _ error: Errno) {
+        // The store may not have missed yet who had the machine's number before.
+        if !process.isDead, scheduler.failure == nil, hasKilledOnly, error != .EBUSY {
+            scheduler.fail("machine \(process.machine.number) fails, though others have died at most: \(error)")
+        }
+        counts.failures += 1
+        kill(process)
     }
 
     /// What a daemon does each now and then.
@@ -150,7 +175,7 @@ public final class World: @unchecked Sendable {
         counts.requests += 1
         let file = scheduler.number(below: Self.files)
         do throws(Errno) {
-            switch scheduler.number(below: 10) {
+            switch scheduler.number(below: 12) {
             case 0..<3: try vault.read(file)
             case 3..<5:
                 try vault.write(file, at: (0...scheduler.number(below: 2)).map { _ in nil }, isSynced: isEither)
@@ -159,10 +184,12 @@ public final class World: @unchecked Sendable {
                     file, at: (0...scheduler.number(below: 2)).map { _ in scheduler.number(below: 3) },
                     isSynced: isEither)
             case 8: try vault.lookUp(scheduler.number(below: Self.files))
-            default: try vault.rename(0, to: 1, isSynced: isEither)
+            case 9: try vault.rename(0, to: 1, isSynced: isEither)
+            default: try vault.open(scheduler.number(below: Self.files), isEither ? .read : .write)
             }
         } catch {
-            guard error == .ETIMEDOUT, !isFaultless else { throw error }
+            // Where more than one has died, others may wait too long.
+            guard error == .ETIMEDOUT, !hasKilledOnly || counts.kills > 1 else { throw error }
         }
         if scheduler.isLucky(1, of: 10) { try vault.leases.giveUpIdle(keeping: 1) }
     }
@@ -193,6 +220,7 @@ public final class World: @unchecked Sendable {
             choice -= weight
             return choice < 0
         }
+        if fault != 0 { hasKilledOnly = false }
         switch fault {
         case 0:
             counts.kills += 1

@@ -231,12 +231,11 @@ def main() -> None:
     except Exception:  # pylint: disable=broad-except
         traceback.print_exc()
     finally:
-        if not good:
-            keep = given.scratch.parent / "kept"
-            shutil.rmtree(keep, ignore_errors=True)
-            keep.mkdir()
-            for path in [*folder.glob("acks*/*.log"), *folder.glob("m*/run*"), *folder.glob("m*/state/*/log/*.log")]:
-                shutil.copy(path, keep / str(path.relative_to(folder)).replace("/", "-"))
+        keep = given.scratch.parent / "kept"
+        shutil.rmtree(keep, ignore_errors=True)
+        keep.mkdir()
+        for path in [*folder.glob("acks*/*.log"), *folder.glob("m*/run*"), *folder.glob("m*/state/*/log/*.log")]:
+            shutil.copy(path, keep / str(path.relative_to(folder)).replace("/", "-"))
         if together:
             together.end()
         store.call("stop", seconds=60)

@@ -103,7 +103,7 @@ public protocol SharedObjects: AnyObject, Sendable {
     func forget(_ object: LeaseObject)
 }
 
-/// Asks the leases before each change of the store, once there are some.
+/// Asks the leases before each change of the store, and after each read, once there are some.
 public final class LeaseFence: Fence {
     private let leases = Mutex<Leases?>(nil)
     private let lost = Atomic(false)
@@ -113,6 +113,8 @@ public final class LeaseFence: Fence {
     func follow(_ leases: Leases) { self.leases.withLock { $0 = leases } }
 
     public func check() throws(Errno) { try leases.withLock { $0 }?.check() }
+    // Of a process that was stopped for a while, a read may come after another machine's change.
+    public func checkRead() throws(Errno) { try check() }
     public func beginHurry() {}
     public func endHurry() {}
     public var isLost: Bool { leases.withLock { $0 }?.isLost ?? false }
