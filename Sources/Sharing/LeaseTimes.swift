@@ -18,4 +18,6 @@ public struct LeaseTimes: Hashable, Sendable {
     public var settle: Duration { lease + delay }
     /// How long a lease is waited for. A machine that is gone takes `settle`, and its journal is to be replayed.
     public var patience: Duration { lease * 20 }
+    /// How long a machine waits for the store to miss its own process that is gone: GlusterFS takes 42 s.
+    public var patienceForMachine: Duration { lease * 10 }
 }

@@ -171,11 +171,15 @@ struct OpenVault: Sendable {
         do throws(Errno) {
             return try SharedTurn(in: store, patience: .seconds(300), pause: claim.pause)
         } catch {
-            switch error {
-            case .ECANCELED: throw .claimGivenUp
-            case .ETIMEDOUT: throw .failed(reason: "another machine has begun to mount the vault, and does not end")
-            default: throw .io(error, doing: "lock bytes of lk.leases")
-            }
+            throw failure(ofTurn: error)
+        }
+    }
+
+    private static func failure(ofTurn error: Errno) -> Failure {
+        switch error {
+        case .ECANCELED: .claimGivenUp
+        case .ETIMEDOUT: .failed(reason: "another machine has begun to mount the vault, and does not end")
+        default: .io(error, doing: "lock bytes of lk.leases")
         }
     }
 
@@ -188,18 +192,26 @@ struct OpenVault: Sendable {
     private func join(
         _ vault: Vault, _ fence: LeaseFence, _ configuration: Configuration
     ) throws(Failure) -> VaultSharing {
-        do throws(VaultError) {
-            let lease = configuration.lease ?? ClaimOptions.usualLease
-            let sharing = try VaultSharing(vault, base: store, fence, lease: lease)
-            try sharing.join()
-            return sharing
+        let sharing: VaultSharing
+        do {
+            sharing = try VaultSharing(
+                vault, base: store, fence, lease: configuration.lease ?? ClaimOptions.usualLease)
         } catch {
-            switch error {
-            case .system(.EBUSY): throw .vaultInUse
-            case .damaged(let reason): throw .damaged(reason: reason)
-            case .unsupported(let reason): throw .unsupported(reason: reason)
-            default: throw .io(error.errno, doing: "begin to work with other machines")
-            }
+            throw Self.failure(ofJoin: error)
+        }
+        if let turn {
+            do { try sharing.waitForMachine(turn) } catch { throw Self.failure(ofTurn: error) }
+        }
+        do { try sharing.join() } catch { throw Self.failure(ofJoin: error) }
+        return sharing
+    }
+
+    private static func failure(ofJoin error: VaultError) -> Failure {
+        switch error {
+        case .system(.EBUSY): .vaultInUse
+        case .damaged(let reason): .damaged(reason: reason)
+        case .unsupported(let reason): .unsupported(reason: reason)
+        default: .io(error.errno, doing: "begin to work with other machines")
         }
     }
 

@@ -37,6 +37,13 @@ public final class VaultSharing: Sendable {
         fence.follow(leases)
     }
 
+    /// Waits for the store to miss a process of this machine that is gone, and leaves the turn to others meanwhile.
+    ///
+    /// - Throws: as `SharedTurn.init`.
+    public func waitForMachine(_ turn: SharedTurn) throws(Errno) {
+        try turn.leave(atMost: times.patienceForMachine) { () throws(Errno) in try leases.isTaken() }
+    }
+
     /// Begins to work with the vault. What machines have left that are gone is in place before; that may take three
     /// times the lease. No other machine may begin at the same time.
     ///

@@ -28,6 +28,8 @@ extension MountTests {
 
         @Test func aMachineThatDies() throws { try play("dies") }
 
+        @Test func aMachineThatReturnsBeforeItIsMissed() throws { try play("returns") }
+
         @Test func aLockIsOfOneMachine() throws { try play("locked") }
 
         @Test func aloneOrTogether() throws { try play("alone") }

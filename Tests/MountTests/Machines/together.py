@@ -3,6 +3,7 @@
 Each machine has a mount namespace and an identity of its own. Fails with an assertion.
 """
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -84,6 +85,16 @@ file = os.open(sys.argv[1], os.O_RDWR)
 os.pwrite(file, b"S", 0)
 os.fsync(file)
 print("ok", flush=True)
+sys.stdin.read()
+"""
+
+SIGN = """
+import fcntl, struct, sys
+file = open(sys.argv[1], "r+b")
+# struct flock on 64 bits; F_OFD_SETLK is 37. docs/FORMAT.md, "Leases": the region of the signs, 58 bits of the number.
+byte = (3 << 60) + (int(sys.argv[2], 16) & ((1 << 58) - 1))
+fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, byte, 1, 0))
+print("held", flush=True)
 sys.stdin.read()
 """
 
@@ -318,6 +329,31 @@ def dies() -> None:
     one.mount()
     assert one.shell("cat h") == "last\n"
     end(one)
+
+
+def returns() -> None:
+    one, two = begin()
+    members = folder / "store" / "lk.members"
+    one.mount("--shared")
+    first = set(members.iterdir())
+    two.mount("--shared")
+    (own,) = set(members.iterdir()) - first
+    two.shell("echo synced >f; sync f")
+    # The store has not missed the machine yet: it keeps its sign.
+    two.kill()
+    sign = two.python(SIGN, folder / "store" / "lk.leases", own.name.rsplit(".", 1)[1])
+    assert sign.stdout.readline() == "held\n"
+    two.latchkey("unmount", "--lazy", two.point)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        mount = pool.submit(two.mount, "--shared")
+        # Others begin and end meanwhile.
+        one.unmount()
+        one.mount("--shared")
+        assert not mount.done(), mount.result()
+        close(sign)
+        mount.result()
+    assert one.shell("cat f") == two.shell("cat f") == "synced\n"
+    end(one, two)
 
 
 def locked() -> None:
