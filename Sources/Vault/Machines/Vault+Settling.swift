@@ -12,11 +12,36 @@ extension Vault {
     public func settleFolders(below root: Directory) {
         guard takesTurns, !isReadOnly else { return }
         var walk = FolderWalk()
-        visit(root, [], &walk)
+        visit(Place(root), &walk)
         for twins in walk.found.values where twins.count > 1 {
             let twins = twins.sorted { $0.binding.bytes.lexicographicallyPrecedes($1.binding.bytes) }
             for twin in twins.dropFirst() { try? separate(twin.path, below: root) }
         }
+    }
+
+    /// A folder, and those that lead to it.
+    private struct Place {
+        let directory: Directory
+        private(set) var above: [(directory: Directory, name: Name)] = []
+
+        init(_ root: Directory) { directory = root }
+
+        private init(_ directory: Directory, above: [(directory: Directory, name: Name)]) {
+            self.directory = directory
+            self.above = above
+        }
+
+        func inner(_ name: Name, _ inner: Directory) -> Place { Place(inner, above: above + [(directory, name)]) }
+
+        /// The same place, read again.
+        func `as`(_ directory: Directory) -> Place { Place(directory, above: above) }
+
+        var path: [Name] { above.map(\.name) }
+    }
+
+    /// Call it after something in a folder was changed: the folders above it stay, too.
+    private func keepAbove(_ place: Place) {
+        for (directory, name) in place.above { _ = try? keep(directory, changing: name) }
     }
 
     private struct FolderWalk {
@@ -28,33 +53,38 @@ extension Vault {
 
     private static let deepestFolder = 64
 
-    private func visit(_ directory: Directory, _ path: [Name], _ walk: inout FolderWalk) {
+    private func visit(_ place: Place, _ walk: inout FolderWalk) {
         walk.left -= 1
-        guard walk.left > 0, path.count < Self.deepestFolder else { return }
+        guard walk.left > 0, place.above.count < Self.deepestFolder else { return }
+        let directory = place.directory
         takeInAll(directory)
+        // Then something has got another name in it.
+        if directory.isKept.load(ordering: .acquiring) { keepAbove(place) }
         let binding = directory.state.withLock { $0.binding }
-        walk.found[directory.identifier, default: []].append((path, binding))
+        walk.found[directory.identifier, default: []].append((place.path, binding))
         for entry in (try? allEntries(of: directory)) ?? [] where entry.kind == .directory {
             guard let inner = try? openDirectory(entry.name, in: directory) else { continue }
-            visit(inner, path + [entry.name], &walk)
+            visit(place.inner(entry.name, inner), &walk)
         }
     }
 
     /// Gives a folder, and all below it, IDs of their own: on each machine the same ones.
     private func separate(_ path: [Name], below root: Directory) throws(VaultError) {
-        guard let name = path.last else { return }
-        var parent = root
-        for name in path.dropLast() { parent = try openDirectory(name, in: parent) }
-        try separate(name, in: parent, depth: path.count)
+        var place = Place(root)
+        for name in path { place = place.inner(name, try openDirectory(name, in: place.directory)) }
+        keepAbove(place)
+        try separate(place)
     }
 
-    private func separate(_ name: Name, in parent: Directory, depth: Int) throws(VaultError) {
-        guard depth < Self.deepestFolder else { return }
-        try renewIdentifier(of: try openDirectory(name, in: parent))
+    private func separate(_ place: Place) throws(VaultError) {
+        guard let (parent, name) = place.above.last, place.above.count < Self.deepestFolder else { return }
+        try renewIdentifier(of: place.directory)
         let directory = try openDirectory(name, in: parent)
         takeInAll(directory)
         for entry in try allEntries(of: directory) where entry.kind == .directory {
-            try separate(entry.name, in: directory, depth: depth + 1)
+            let inner = try openDirectory(entry.name, in: directory)
+            // As it is now, with its new ID.
+            try separate(place.as(directory).inner(entry.name, inner))
         }
     }
 }

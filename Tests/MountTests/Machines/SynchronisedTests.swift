@@ -260,6 +260,26 @@ extension MountTests {
             }
         }
 
+        /// A version gets its name by the mount itself, and nothing else is changed; the folder above gets another name
+        /// on the other machine.
+        @Test(.enabled(if: canBind, why)) func aConflictInAFolderThatIsGone() throws {
+            let (one, two, base) = try pair("mkdir -p d/e; echo 0 > d/e/f")
+            try one.work("echo 1 >> d/e/f")
+            try two.work("echo 2 >> d/e/f")
+            try meet(one, two, base: base)
+            let later = one.vault.folder.path("later")
+            try run("cp", ["-a", one.vault.path, later])
+            try one.work("true")
+            try two.work("mv d g")
+            try meet(one, two, base: later)
+            for machine in [one, two] {
+                let files = try machine.files()
+                #expect(files.contains { $0.hasPrefix("d/e/") }, "\(files)")
+                #expect(files.contains { $0.hasPrefix("g/e/f ") }, "\(files)")
+                try machine.fsckIsClean()
+            }
+        }
+
         /// A version that was put aside needs the record, which is missing: that is damage.
         @Test func aVersionIsNoShell() throws {
             let vault = try Vault(["--synchronised", "yes"])
