@@ -58,11 +58,17 @@ public final class LeaseKeeper: Sendable {
         }
     }
 
+    private func pollAfter(_ calm: Duration) -> Duration {
+        calm > leases.times.calm ? leases.times.idlePoll : leases.times.poll
+    }
+
     private func answer() {
         var hasFailed = false
-        while pause(for: leases.times.poll), !leases.isLost {
+        // Each question goes to the store's servers: a machine that sleeps beside others asks less often.
+        var lastWish = MonotonicClock.now
+        while pause(for: pollAfter(MonotonicClock.now - lastWish)), !leases.isLost {
             do throws(Errno) {
-                try leases.answerWishes()
+                if try leases.answerWishes() { lastWish = MonotonicClock.now }
                 try leases.giveUpIdle(keeping: mostLeases)
                 hasFailed = false
             } catch {

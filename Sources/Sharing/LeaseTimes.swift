@@ -9,6 +9,9 @@ public struct LeaseTimes: Hashable, Sendable {
         self.poll = poll ?? lease / 250
     }
 
+    /// The same, after none has waited for anything for `calm`.
+    public var idlePoll: Duration { poll * 5 }
+    public var calm: Duration { poll * 50 }
     /// Between two looks.
     public var interval: Duration { lease / 3 }
     /// A change takes effect so long after its call has begun, at the latest.

@@ -1,8 +1,11 @@
 public import Posix
 
 extension Leases {
-    /// Gives up what other machines wait for. The keeper does so each `LeaseTimes.poll`.
-    public func answerWishes() throws(Errno) {
+    /// Gives up what other machines wait for. The keeper does so each `LeaseTimes.poll`, and less often while none
+    /// waits.
+    ///
+    /// - Returns: whether one waits for anything.
+    @discardableResult public func answerWishes() throws(Errno) -> Bool {
         let wishes = try store.wishes()
         var failure: Errno?
         for handover in table.withLock({ $0.beginGivingUp(wishes) }) {
@@ -11,6 +14,7 @@ extension Leases {
         }
         surroundings.wakeAll()
         if let failure { throw failure }
+        return !wishes.isEmpty
     }
 
     /// Gives up leases that no request uses, until at most so many are left.

@@ -2,8 +2,11 @@ public import Posix
 
 /// The boot clock, and the threads of this process.
 public final class SystemSurroundings: Surroundings {
-    private struct State {
-        var wakes: UInt64 = 0
+    private struct Wakes {
+        var count: UInt64 = 0
+        var hasEnded = false
+    }
+    private struct Pauses {
         var hasEnded = false
         var hurries = 0
         /// Of the monotonic clock.
@@ -14,7 +17,9 @@ public final class SystemSurroundings: Surroundings {
     private static let patienceInHurry = Duration.seconds(2)
 
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
-    private let state = Monitor(State())
+    private let wakes = Monitor(Wakes())
+    /// The same. Of its own: who pauses is not to be woken for each request that ends.
+    private let pauses = Monitor(Pauses())
 
     public init() {}
 
@@ -22,9 +27,9 @@ public final class SystemSurroundings: Surroundings {
 
     public func pause(for time: Duration) throws(Errno) {
         let end = MonotonicClock.now + time
-        let failure = state.wait(atMost: { end - MonotonicClock.now }) { state -> Errno? in
-            if state.hasEnded { return .ENOTCONN }
-            let isLate = state.hurries > 0 && MonotonicClock.now > state.hurrySince + Self.patienceInHurry
+        let failure = pauses.wait(atMost: { end - MonotonicClock.now }) { pauses -> Errno? in
+            if pauses.hasEnded { return .ENOTCONN }
+            let isLate = pauses.hurries > 0 && MonotonicClock.now > pauses.hurrySince + Self.patienceInHurry
             return isLate ? .ETIMEDOUT : nil
         }
         if let failure { throw failure }
@@ -33,31 +38,33 @@ public final class SystemSurroundings: Surroundings {
     /// From the first call on until the last one with false, what waits for another machine gives up soon: a lock waits
     /// for it. Calls are counted. Does not block.
     public func hurry(_ isOn: Bool) {
-        state.withLock { state in
-            if isOn, state.hurries == 0 { state.hurrySince = MonotonicClock.now }
-            state.hurries += isOn ? 1 : -1
+        pauses.withLock { pauses in
+            if isOn, pauses.hurries == 0 { pauses.hurrySince = MonotonicClock.now }
+            pauses.hurries += isOn ? 1 : -1
         }
-        state.wakeAll()
+        pauses.wakeAll()
     }
 
     public func wait(until condition: () -> Bool) throws(Errno) {
         while true {
             // Read before the condition, so that no wakeup is missed.
-            let wakes = state.withLock { $0.wakes }
+            let count = wakes.withLock { $0.count }
             if condition() { return }
-            let hasEnded = state.wait { $0.hasEnded ? true : $0.wakes != wakes ? false : nil }
+            let hasEnded = wakes.wait { $0.hasEnded ? true : $0.count != count ? false : nil }
             if hasEnded { throw .ENOTCONN }
         }
     }
 
     public func wakeAll() {
-        state.withLock { $0.wakes &+= 1 }
-        state.wakeAll()
+        wakes.withLock { $0.count &+= 1 }
+        wakes.wakeAll()
     }
 
     /// From now on nothing waits: all that do throw ENOTCONN.
     public func end() {
-        state.withLock { $0.hasEnded = true }
-        state.wakeAll()
+        wakes.withLock { $0.hasEnded = true }
+        wakes.wakeAll()
+        pauses.withLock { $0.hasEnded = true }
+        pauses.wakeAll()
     }
 }

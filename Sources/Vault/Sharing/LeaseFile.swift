@@ -44,6 +44,7 @@ public final class LeaseFile: SharedStore {
         static let size: Int64 = 1 << 60
         static let objects: Int64 = 0
         static let readWishes = size
+        // Behind the other ones: one question finds both.
         static let writeWishes = 2 * size
         static let signs = 3 * size
         static let recoveries = signs + machines
@@ -84,24 +85,22 @@ public final class LeaseFile: SharedStore {
 
     public func wishes() throws(Errno) -> [Wish] {
         var found: [Wish] = []
-        for (kind, region) in [(LeaseKind.read, Region.readWishes), (.write, Region.writeWishes)] {
-            var open = [ByteRange(region, until: region + Region.size)!]
-            while let range = open.popLast(), found.count < Self.mostWishes {
-                guard let (_, obstacle) = try store.obstacle(to: .exclusive, of: range, in: file) else { continue }
-                let (first, end) = (max(obstacle.start, range.start), min(obstacle.end, range.end))
-                guard first < end else { throw .EIO }
-                // Locks of bytes side by side may be one.
-                for byte in first..<min(end, first + Int64(Self.mostWishes)) {
-                    found.append(Wish(object(byte - region), kind))
-                }
-                open += [ByteRange(range.start, until: first), ByteRange(end, until: range.end)].compactMap { $0 }
-            }
+        var open = [ByteRange(Region.readWishes, until: Region.writeWishes + Region.size)!]
+        while let range = open.popLast(), found.count < Self.mostWishes {
+            guard let (_, obstacle) = try store.obstacle(to: .exclusive, of: range, in: file) else { continue }
+            let (first, end) = (max(obstacle.start, range.start), min(obstacle.end, range.end))
+            guard first < end else { throw .EIO }
+            // Locks of bytes side by side may be one.
+            for byte in first..<min(end, first + Int64(Self.mostWishes)) { found.append(wish(at: byte)) }
+            open += [ByteRange(range.start, until: first), ByteRange(end, until: range.end)].compactMap { $0 }
         }
         return found
     }
 
-    private func object(_ number: Int64) -> LeaseObject {
-        number == 0 ? .register : LeaseObject(number: UInt64(number))
+    private func wish(at byte: Int64) -> Wish {
+        let (kind, region): (LeaseKind, Int64) =
+            byte < Region.writeWishes ? (.read, Region.readWishes) : (.write, Region.writeWishes)
+        return Wish(byte == region ? .register : LeaseObject(number: UInt64(byte - region)), kind)
     }
 
     // MARK: Machines
