@@ -32,6 +32,9 @@ extension NamedVault {
         case .freezeTimeout: freezeTimeout.map { "they wait \(Self.seconds($0)) at most." }
         case .lease:
             lease.map { "this machine may change it for \(Self.seconds($0)) without a look whether it still has it." }
+        case .shared:
+            isShared == true
+                ? "other machines may mount it at the same time." : "one machine at a time mounts it."
         case .storeRisk:
             storeRisk == .accept
                 ? "it is mounted even where the store would lose data."

@@ -55,6 +55,8 @@ public struct NamedVault: Hashable, Sendable {
     public internal(set) var transport: Transport?
     public internal(set) var freshness: Freshness?
     public internal(set) var isReadOnly: Bool?
+    /// Whether other machines may mount the vault at the same time.
+    public internal(set) var isShared: Bool?
     public internal(set) var allowsOthers: Bool?
     /// The values of `-o`.
     public internal(set) var options: [String] = []
@@ -85,6 +87,7 @@ public struct NamedVault: Hashable, Sendable {
         case whenLocked = "when-locked"
         case freezeTimeout = "freeze-timeout"
         case lease
+        case shared
         case storeRisk = "store-risk"
         case transport
         case freshness

@@ -98,6 +98,10 @@ extension NamedVault {
         if let entry = known[.freezeTimeout], whenLocked != .freeze {
             throw TOMLError(line: entry.line, problem: "freeze-timeout goes with when-locked = \"freeze\"")
         }
+        if let entry = known[.shared], isShared == true, isReadOnly == true || whenLocked == .freeze {
+            let problem = "shared does not go with read-only = true, or with when-locked = \"freeze\""
+            throw TOMLError(line: entry.line, problem: problem)
+        }
     }
 
     private mutating func set(_ key: Key, to entry: TOMLEntry, _ folders: UserFolders) throws(TOMLError) {
@@ -113,6 +117,7 @@ extension NamedVault {
             }
             whenLocked = known
         case .lease: lease = try entry.integer(in: NamedVaults.leases)
+        case .shared: isShared = try entry.boolean()
         case .storeRisk:
             guard case .string(let text) = entry.value, let known = StoreRisk(rawValue: text) else {
                 throw entry.takes("\"refuse\" or \"accept\"")

@@ -30,6 +30,7 @@ import Testing
             when-locked = "freeze"
             freeze-timeout = 30
             lease = 30
+            shared = false
             store-risk = "accept"
             transport = "device"
             freshness = "strict"
@@ -50,16 +51,16 @@ import Testing
         let work = try #require(vaults["work"])
         #expect(work.line == 2 && work.folder == "/home/ann/Vaults/work" && work.mountPoint == "/srv/work")
         #expect(work.defaultClass == .complete && work.grace == 0 && work.lockWhenIdle == 600)
-        #expect(work.forgetAfter == 72 && work.lease == 30 && work.storeRisk == .accept)
+        #expect(work.forgetAfter == 72 && work.lease == 30 && work.isShared == false && work.storeRisk == .accept)
         #expect(work.transport == .device && work.freshness == .strict && vaults["ärger.2"]?.storeRisk == nil)
         #expect(work.whenLocked == .freeze && work.freezeTimeout == 30)
         #expect(work.isReadOnly == true && work.allowsOthers == false && work.options == ["noexec", "fsname=w"])
         #expect(work.deviceKey == "/home/ann/keys/work.key" && work.policy == "/etc/strict.toml")
         #expect(work.guardsMountPoint == true && work.passcodeCommand == "pass show work")
-        #expect(work.lines.count == NamedVault.Key.allCases.count && work.lines[.guardMountPoint] == 20)
+        #expect(work.lines.count == NamedVault.Key.allCases.count && work.lines[.guardMountPoint] == 21)
         let other = try #require(vaults["ärger.2"])
         #expect(work.lockOn == [.sleep, .sessionLock] && work.unlocksAtLogin == true && other.unlocksAtLogin == nil)
-        #expect(other.mountPoint == "/home/ann/ärger.2" && other.line == 25 && other.lockOn == nil)
+        #expect(other.mountPoint == "/home/ann/ärger.2" && other.line == 26 && other.lockOn == nil)
         #expect(other.grace == nil && other.whenLocked == nil && other.guardsMountPoint == nil)
         #expect(vaults["other"] == nil)
     }
@@ -95,6 +96,11 @@ import Testing
             ("[vaults.w]\nfolder = '/v'\ngrace = '1'", "line 3: grace takes a whole number from 0 to 3600"),
             ("[vaults.w]\nfolder = '/v'\nlease = 61", "line 3: lease takes a whole number from 1 to 60"),
             ("[vaults.w]\nfolder = '/v'\nlease = 0", "line 3: lease takes a whole number from 1 to 60"),
+            ("[vaults.w]\nfolder = '/v'\nshared = 'yes'", "line 3: shared takes true or false"),
+            (
+                "[vaults.w]\nfolder = '/v'\nread-only = true\nshared = true",
+                "line 4: shared does not go with read-only = true, or with when-locked = \"freeze\""
+            ),
             ("[vaults.w]\nfolder = '/v'\nstore-risk = 'yes'", "line 3: store-risk takes \"refuse\" or \"accept\""),
             ("[vaults.w]\nfolder = '/v'\nread-only = 1", "line 3: read-only takes true or false"),
             ("[vaults.w]\nfolder = '/v'\nwhen-locked = 'wait'", "line 3: when-locked takes \"fail\" or \"freeze\""),

@@ -244,7 +244,7 @@ def config() -> Iterator[bytes]:
         "forget-after = 72",
         "when-locked = \"freeze\"", "freeze-timeout = 5", "store-risk = \"accept\"", "transport = \"io_uring\"",
         "read-only = true", "allow-other = false",
-        "options = [\"noexec\"]", "device-key = \"~/k\"", "policy = '/p'", "guard-mount-point = true",
+        "shared = false", "options = [\"noexec\"]", "device-key = \"~/k\"", "policy = '/p'", "guard-mount-point = true",
     ]
     yield ("# mine\n[vaults.work]\n" + "\n".join(keys) + "\n").encode()
     yield ("[vaults]\r\n[vaults.'a.b']\r\n" + "\r\n".join(keys)).encode()

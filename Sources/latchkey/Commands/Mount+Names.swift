@@ -24,6 +24,7 @@ extension Mount {
             return (filled, nil)
         case .named(let named):
             try filled.fill(from: named)
+            try filled.checkShared(of: named)
             if madeMountPoint, let directory { return (filled, MadeMountPoint(already: directory)) }
             guard directory == nil else { return (filled, nil) }
             let made = try MadeMountPoint(named.point)
@@ -50,6 +51,21 @@ extension Mount {
         throw CommandError(cannot: "run", words[0], Errno.current)
     }
 
+    /// What does not go with a vault that other machines mount too.
+    func contradictionOfShared(_ options: MountOptions) -> String? {
+        lease.contradiction(
+            isReadOnly: options.isReadOnly, freezes: freeze.whenLocked == .freeze, setsClass: classDefault != nil)
+    }
+
+    /// What was typed may contradict what the configuration has.
+    private func checkShared(of named: NamedVault) throws(CommandError) {
+        guard let options = try? MountOptions(parsing: options), let contradiction = contradictionOfShared(options)
+        else { return }
+        throw CommandError(
+            .usage, "\(contradiction), and the table of \(named.name) has shared = true",
+            try: "latchkey mount --no-shared \(named.name)")
+    }
+
     private mutating func fill(from named: NamedVault) throws(CommandError) {
         vault = named.folderPath
         if unlock, !recovery, !passcode.isGiven, keyFile == nil, !securityKey, !Self.hasNoPasscode(vault) {
@@ -64,6 +80,7 @@ extension Mount {
             freeze.freezeTimeout = named.freezeTimeout
         }
         lease.lease = lease.lease ?? named.lease.flatMap { LeaseTime(argument: "\($0)") }
+        lease.shared = lease.shared ?? named.isShared
         storeRisk.storeRisk = storeRisk.storeRisk ?? named.storeRisk
         transport.transport = transport.transport ?? named.transport
         freshness.freshness = freshness.freshness ?? named.freshness

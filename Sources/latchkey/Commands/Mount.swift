@@ -150,8 +150,7 @@ struct Mount: ParsableCommand {
                     + "latchkey unlock --recovery DIR")
         }
         try freshness.validate(isReadOnly: mountOptions.isReadOnly)
-        try lease.validate(
-            isReadOnly: mountOptions.isReadOnly, freezes: freeze.whenLocked == .freeze, setsClass: classDefault != nil)
+        if let contradiction = contradictionOfShared(mountOptions) { throw ValidationError("\(contradiction).") }
         if strength.weak, !recovery { throw ValidationError("--weak is of use only with --recovery.") }
         if escrowKey != nil, !recovery { throw ValidationError("--escrow-key needs --recovery.") }
         if proof.isGiven, escrowKey == nil { throw ValidationError("A vault's proof goes with --escrow-key.") }
@@ -211,7 +210,7 @@ struct Mount: ParsableCommand {
         try EndingDaemon(vault: vault).waitUntilEnded()
         try MountOptions(parsing: options).checkAllowOther()
         try freeze.checkKernel()
-        if lease.shared { try Self.checkIsSynchronised(self.vault, at: vault.path) }
+        if lease.isShared { try Self.checkIsSynchronised(self.vault, at: vault.path) }
         try transport.check(freezes: freeze.whenLocked == .freeze)
         return (vault, point, try strength.policy.inForce())
     }

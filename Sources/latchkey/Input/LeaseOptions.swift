@@ -22,16 +22,20 @@ struct LeaseOptions: ParsableArguments {
     var takeOver = false
 
     @Flag(
+        inversion: .prefixedNo,
         help: """
             Let other machines that reach the same folder mount the vault with --shared too, at the same time. The \
-            store must have locks that cross machines, and the vault must be a synchronised one.
+            store must have locks that cross machines, and the vault must be a synchronised one. (default: only this \
+            machine)
             """)
-    var shared = false
+    var shared: Bool?
+
+    var isShared: Bool { shared == true }
 
     func apply(to configuration: inout Configuration) {
         configuration.lease = lease?.duration
         configuration.takesOver = takeOver
-        configuration.isShared = shared
+        configuration.isShared = isShared
         configuration.waiting = Self.tell
     }
 
@@ -46,16 +50,17 @@ struct LeaseOptions: ParsableArguments {
     /// The same options for the command line of a daemon.
     var arguments: [Path] {
         (lease.map { ["--lease", Path($0.text)] } ?? []) + (takeOver ? ["--take-over"] : [])
-            + (shared ? ["--shared"] : [])
+            + (isShared ? ["--shared"] : [])
     }
 
     /// What does not go together with --shared.
-    func validate(isReadOnly: Bool, freezes: Bool, setsClass: Bool) throws {
-        guard shared else { return }
-        if isReadOnly { throw ValidationError("--shared and a read-only mount exclude each other.") }
-        if freezes { throw ValidationError("--shared and --when-locked freeze exclude each other.") }
-        if setsClass { throw ValidationError("--class-default is for a mount without --shared.") }
-        if takeOver { throw ValidationError("--shared and --take-over exclude each other.") }
+    func contradiction(isReadOnly: Bool, freezes: Bool, setsClass: Bool) -> String? {
+        guard isShared else { return nil }
+        if isReadOnly { return "--shared and a read-only mount exclude each other" }
+        if freezes { return "--shared and --when-locked freeze exclude each other" }
+        if setsClass { return "--class-default is for a mount without --shared" }
+        if takeOver { return "--shared and --take-over exclude each other" }
+        return nil
     }
 
     /// Says on standard error for what a command waits.

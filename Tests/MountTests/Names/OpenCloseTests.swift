@@ -151,6 +151,25 @@ extension MountTests {
             try scene.end("close", "work")
         }
 
+        @Test func otherMachinesMayMountItToo() throws {
+            let scene = try NamedScene()
+            try scene.makeVault("work", "--synchronised", "yes")
+            let table = try String(contentsOfFile: scene.configuration, encoding: .utf8)
+            try scene.configure(table + "shared = true\n")
+            func isShared(_ options: String...) throws -> Bool? {
+                try scene.latchkey(["mount", "work"] + options).succeeded()
+                defer { try? scene.end("unmount", "work") }
+                let outcome = try scene.latchkey("status", "--json", "work").succeeded()
+                let status = try JSONSerialization.jsonObject(with: Data(outcome.output)) as? [String: Any]
+                return status?["shared"] as? Bool
+            }
+            #expect(try isShared() == true)
+            #expect(try isShared("--no-shared", "-o", "ro") == false)
+            let refused = try scene.latchkey("mount", "work", "-o", "ro")
+            #expect(refused.status == 2 && refused.errors.contains("work has shared = true"), "\(refused)")
+            #expect(refused.errors.contains("latchkey mount --no-shared work"))
+        }
+
         @Test func aProgramThatUsesItKeepsItMountedAndLocked() throws {
             let scene = try NamedScene()
             try scene.makeVault("work")
