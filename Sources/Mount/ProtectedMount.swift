@@ -134,6 +134,7 @@ public final class ProtectedMount: Sendable {
             try checkpointer.start()
             try freshness?.start()
             try rotator.start()
+            try fileSystem.changedFolders?.start { [fileSystem] in fileSystem.renewCopies(of: $0) }
             try foreignChanges?.start()
             try shared?.locks.start()
             if let sharing, let nodes = fileSystem.shared {
@@ -164,6 +165,7 @@ public final class ProtectedMount: Sendable {
         fileSystem.parked.stop()
         fileSystem.late.stop()
         fileSystem.handles.stop()
+        fileSystem.changedFolders?.stop()
         checkpointer.stop()
         freshness?.stop()
         shared?.locks.stop()

@@ -218,6 +218,7 @@ extension VaultFileSystem {
         reply: consuming Reply<Done>
     ) {
         answer(reply, id) { (node) throws(VaultError) in
+            if flags & O_ACCMODE != O_RDONLY { noteChange(of: node) }
             removeHandle(of: node, flags, HandleShare(rawValue: handle.rawValue))
         }
     }
@@ -313,6 +314,7 @@ extension VaultFileSystem {
     ) {
         answer(reply, id) { (node) throws(VaultError) in
             let file = try openFile(of: node)
+            noteChange(of: node)
             let isWhole = !dataOnly && (node.state.withLock { $0.hasFreshMetadata } || file.hasFreshNames)
             // Cleared before the work: a change during it is for the next fsync.
             if isWhole { node.state.withLock { $0.hasFreshMetadata = false } }

@@ -16,8 +16,31 @@ extension VaultFileSystem {
         keepRecord(at: location)
     }
 
+    /// Call it after contents were changed, some time after the file was opened.
+    func noteChange(of node: Node) {
+        guard let changedFolders, let location = node.latestName else { return }
+        changedFolders.note(location.parent)
+    }
+
+    /// Writes this machine's copies of the records of folders anew, and of those above them.
+    func renewCopies(of folders: [Node]) {
+        var done: Set<ObjectIdentifier> = []
+        for folder in folders {
+            var next: Node? = folder
+            while let node = next, done.insert(ObjectIdentifier(node)).inserted {
+                next = tree.withShared {
+                    guard !keepsStill.load(ordering: .acquiring) else { return nil }
+                    // A folder that is gone needs none. Of a full disk, the next change tells.
+                    if let directory = try? directory(of: node) { try? vault.renewCopy(of: directory) }
+                    return node.latestName?.parent
+                }
+            }
+        }
+    }
+
     private func keepRecord(at location: Location) {
         guard vault.takesTurns else { return }
+        changedFolders?.note(location.parent)
         var location = location
         while true {
             do throws(VaultError) {

@@ -45,6 +45,8 @@ final class VaultFileSystem: Sendable {
     let hasToldOfTakingIn = Atomic(false)
     /// The log has it that a folder's record cannot be kept.
     let hasToldOfKeeping = Atomic(false)
+    /// Nil if no other machine changes a copy of the vault, or this one changes nothing.
+    let changedFolders: ChangedFolders?
 
     /// Seconds for which the kernel may answer lookups and stat(2) itself. Programs change the vault through this mount
     /// only, but a sync program may bring new files into the backing folder.
@@ -74,6 +76,9 @@ final class VaultFileSystem: Sendable {
         self.vault = vault
         self.log = log
         self.shared = shared.map { SharedNodes($0, notifier) }
+        do throws(Errno) {
+            changedFolders = vault.takesTurns && !vault.isReadOnly ? try ChangedFolders() : nil
+        } catch { throw .system(error) }
         self.forbidden = forbidden
         self.keepsAccessTimes = keepsAccessTimes
         self.enforcesLists = enforcesLists

@@ -57,6 +57,17 @@ extension Vault {
         }
     }
 
+    /// Writes this machine's copy of the record anew, behind changes in the directory; also if it is missing.
+    public func renewCopy(of directory: Directory) throws(VaultError) {
+        guard let machine = options.machine, takesTurns, !isReadOnly else { return }
+        try directory.keeping.withLock { (_) throws(VaultError) in
+            let (record, binding) = directory.state.withLock { ($0.record, $0.binding) }
+            let known = recordCopy(of: machine, at: binding, in: directory.descriptor)
+            try write(copy(of: record, from: known), of: machine, at: binding, in: directory.descriptor)
+            directory.isKept.store(true, ordering: .releasing)
+        }
+    }
+
     /// The record of a directory, or its name binding, has changed: this machine's copy has the new one. Others' copies
     /// for the name that it had are removed.
     ///

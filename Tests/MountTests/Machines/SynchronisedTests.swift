@@ -280,6 +280,31 @@ extension MountTests {
             }
         }
 
+        /// The vault stays mounted while a program brings its changes to the other machine, and then more is changed.
+        @Test(.enabled(if: canBind, why), arguments: [false, true])
+        func aFolderThatIsGoneMeanwhile(isOpen: Bool) throws {
+            let (one, two, base) = try pair("mkdir d; echo 0 > d/f")
+            let later = one.vault.folder.path("later")
+            try one.work { mount in
+                try shell("echo 1 >> d/f; sync d/f", in: mount.path)
+                let file = try #require(FileHandle(forUpdatingAtPath: mount.path + "/d/f"))
+                try meet(one, two, base: base)
+                try run("cp", ["-a", one.vault.path, later])
+                if isOpen {
+                    try file.write(contentsOf: Data("2".utf8))
+                } else {
+                    try shell("echo 2 > d/g", in: mount.path)
+                }
+                try file.close()
+            }
+            try two.work("rm -r d")
+            try meet(one, two, base: later)
+            for machine in [one, two] {
+                let files = try machine.files()
+                #expect(files.contains("d/g 2") || files.contains("d/f 2"), "\(files)")
+            }
+        }
+
         /// A version that was put aside needs the record, which is missing: that is damage.
         @Test func aVersionIsNoShell() throws {
             let vault = try Vault(["--synchronised", "yes"])
