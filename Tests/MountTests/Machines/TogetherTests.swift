@@ -30,6 +30,8 @@ extension MountTests {
 
         @Test func aMachineThatReturnsBeforeItIsMissed() throws { try play("returns") }
 
+        @Test func aStoreWhoseLocksDoNotCrossMachines() throws { try play("blind") }
+
         @Test func aLockIsOfOneMachine() throws { try play("locked") }
 
         @Test func aloneOrTogether() throws { try play("alone") }

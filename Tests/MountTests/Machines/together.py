@@ -356,6 +356,27 @@ def returns() -> None:
     end(one, two)
 
 
+def blind() -> None:
+    one, two = begin()
+    one.mount("--shared")
+    one.shell("echo synced >f; sync f")
+    # The second machine sees no lock of the first one.
+    (folder / "leases").touch()
+    two.run("mount", "--bind", folder / "leases", two.machine.store / "lk.leases")
+    two.mount("--shared")
+    assert two.shell("cat f; echo two >>f; cat f") == "synced\nsynced\ntwo\n"
+    for command in (["cat", one.point / "f"], ["touch", one.point / "g"]):
+        done = one.attempt(*command)
+        assert done.status == 1 and "Input/output error" in done.output, done
+    assert two.shell("ls; cat f") == "f\nsynced\ntwo\n"
+    two.unmount()
+    one.kill()
+    one.latchkey("unmount", "--lazy", one.point)
+    one.mount("--shared")
+    assert one.shell("cat f") == "synced\ntwo\n"
+    end(one)
+
+
 def locked() -> None:
     one, two = together()
     one.shell("mkdir strict; setfattr -n user.latchkey.class -v complete strict; echo secret >strict/f")
