@@ -314,6 +314,8 @@ public final class ProtectedMount: Sendable {
     ///
     /// - Parameter readOnly: what the kernel does now.
     public func remounted(readOnly: Bool) throws(VaultError) {
+        // No program changes anything any more.
+        if readOnly { fileSystem.renewCopies() }
         fileSystem.keepsStill.store(readOnly, ordering: .relaxed)
         guard readOnly else {
             fileSystem.isStill.store(false, ordering: .releasing)

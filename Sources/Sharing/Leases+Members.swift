@@ -35,10 +35,6 @@ extension Leases {
         }
     }
 
-    /// Whether the store says that a process of this machine works with the vault. It may be one that is gone: of a
-    /// machine that has crashed and started again, the store may miss the old connection only after a while.
-    public func isTaken() throws(Errno) -> Bool { try store.isSignLocked(of: machine) }
-
     /// Ends the work with the vault: all is in place.
     ///
     /// - Throws: EBUSY if requests use something.
@@ -135,6 +131,7 @@ extension Leases {
     }
 
     private func endRecovery(of dead: MachineNumber) {
+        // If that fails, the lock ends with the process. Until then, only this machine can recover the dead one.
         try? store.unlockRecovery(of: dead)
         endRecovering(dead)
     }

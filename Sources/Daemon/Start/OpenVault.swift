@@ -10,6 +10,7 @@ import Logging
 import Mount
 import Policy
 import Posix
+import Sharing
 import Store
 import Vault
 
@@ -183,6 +184,39 @@ struct OpenVault: Sendable {
         }
     }
 
+    /// Opens a vault. Of a shared one, waits until the store has missed a process of this machine that is gone.
+    static func open(_ configuration: Configuration, _ claim: ClaimOptions) throws(Failure) -> OpenVault {
+        let lease = configuration.lease ?? ClaimOptions.usualLease
+        let end = MonotonicClock.now + LeaseTimes(lease: lease).patienceForMachine
+        while true {
+            if let opened = try open(configuration, claim, isLast: MonotonicClock.now > end) { return opened }
+            // Others may begin and end meanwhile: this process has neither the turn nor the claim.
+            guard claim.pause(lease / 20) else { throw .claimGivenUp }
+        }
+    }
+
+    private static func open(
+        _ configuration: Configuration, _ claim: ClaimOptions, isLast: Bool
+    ) throws(Failure) -> OpenVault? {
+        let opened = try OpenVault(configuration, claim)
+        guard configuration.isShared, !isLast, let machine = opened.keybag.machine?.machine else { return opened }
+        defer { withExtendedLifetime(opened) {} }
+        do throws(Failure) {
+            guard try opened.isTaken(machine) else { return opened }
+            // It lives, and is mounted.
+            _ = try opened.socketName(configuration)
+            opened.giveSharedClaimBack()
+            return nil
+        } catch {
+            opened.giveSharedClaimBack()
+            throw error
+        }
+    }
+
+    private func isTaken(_ machine: MachineNumber) throws(Failure) -> Bool {
+        do { return try VaultSharing.isTaken(machine, store, keybag.keys) } catch { throw Self.failure(ofTurn: error) }
+    }
+
     /// After a mount that has failed: releases the claim if no machine works with the vault. No other process begins
     /// meanwhile.
     func giveSharedClaimBack() {
@@ -198,9 +232,6 @@ struct OpenVault: Sendable {
                 vault, base: store, fence, lease: configuration.lease ?? ClaimOptions.usualLease)
         } catch {
             throw Self.failure(ofJoin: error)
-        }
-        if let turn {
-            do { try sharing.waitForMachine(turn) } catch { throw Self.failure(ofTurn: error) }
         }
         do { try sharing.join() } catch { throw Self.failure(ofJoin: error) }
         return sharing

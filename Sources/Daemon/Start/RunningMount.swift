@@ -61,7 +61,7 @@ final class RunningMount: Sendable {
         exit: @escaping @Sendable () -> Void
     ) throws(Failure) -> RunningMount {
         let policy = try PolicyInForce(configuration)
-        let opened = try OpenVault(configuration, Self.claim(configuration, signals, log))
+        let opened = try OpenVault.open(configuration, Self.claim(configuration, signals, log))
         // With a shared vault, it has the turn until the mount is made.
         defer { withExtendedLifetime(opened) {} }
         do throws(Failure) {

@@ -1,4 +1,5 @@
 import Fuse
+import Glibc
 import Posix
 import Synchronization
 
@@ -19,7 +20,7 @@ final class ChangedFolders: Sendable {
 
     func note(_ folder: Node) { folders.withLock { $0[folder.id] = folder } }
 
-    private func take() -> [Node] {
+    func take() -> [Node] {
         folders.withLock { folders in
             defer { folders = [:] }
             return Array(folders.values)
@@ -32,8 +33,9 @@ final class ChangedFolders: Sendable {
     func start(_ renew: @escaping @Sendable ([Node]) -> Void) throws(Errno) {
         try worker.start { [self] in
             while true {
-                // Poll does not fail for valid descriptors.
-                let isEnding = (try? Poll.readable([end.readable], timeout: Self.delay))?.isEmpty == false
+                // Poll fails for lack of memory.
+                if (try? Poll.readable([end.readable], timeout: Self.delay)) == nil { usleep(100_000) }
+                let isEnding = end.clear()
                 renew(take())
                 if isEnding { return }
             }

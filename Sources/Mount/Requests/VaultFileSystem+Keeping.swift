@@ -22,6 +22,11 @@ extension VaultFileSystem {
         changedFolders.note(location.parent)
     }
 
+    /// The copies that are to follow changes are written now.
+    func renewCopies() {
+        if let changedFolders { renewCopies(of: changedFolders.take()) }
+    }
+
     /// Writes this machine's copies of the records of folders anew, and of those above them.
     func renewCopies(of folders: [Node]) {
         var done: Set<ObjectIdentifier> = []
@@ -29,13 +34,27 @@ extension VaultFileSystem {
             var next: Node? = folder
             while let node = next, done.insert(ObjectIdentifier(node)).inserted {
                 next = tree.withShared {
-                    guard !keepsStill.load(ordering: .acquiring) else { return nil }
-                    // A folder that is gone needs none. Of a full disk, the next change tells.
-                    if let directory = try? directory(of: node) { try? vault.renewCopy(of: directory) }
+                    renewCopy(of: node)
                     return node.latestName?.parent
                 }
             }
         }
+    }
+
+    private func renewCopy(of folder: Node) {
+        // Nothing changes in the vault's folder until the mount is writable again.
+        guard !keepsStill.load(ordering: .acquiring) else { return changedFolders?.note(folder) ?? () }
+        do throws(VaultError) { try vault.renewCopy(of: try directory(of: folder)) } catch {
+            // A folder that is gone needs none.
+            guard !error.isAbsence, error != .system(.ESTALE) else { return }
+            changedFolders?.note(folder)
+            tellOfKeeping(error)
+        }
+    }
+
+    private func tellOfKeeping(_ error: VaultError) {
+        guard !hasToldOfKeeping.exchange(true, ordering: .relaxed) else { return }
+        log(.keepingFailed(error))
     }
 
     private func keepRecord(at location: Location) {
@@ -50,10 +69,14 @@ extension VaultFileSystem {
                 location = next
             } catch {
                 // The change itself is none of another machine's business, and must not fail by this.
-                guard !hasToldOfKeeping.exchange(true, ordering: .relaxed) else { return }
-                return log(
-                    .trouble("a folder has no copy of its record that other machines would keep: \(error)"))
+                return tellOfKeeping(error)
             }
         }
+    }
+}
+
+extension MountEvent {
+    static func keepingFailed(_ error: VaultError) -> MountEvent {
+        .trouble("a folder has no copy of its record that other machines would keep: \(error)")
     }
 }

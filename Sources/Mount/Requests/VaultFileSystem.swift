@@ -83,7 +83,7 @@ final class VaultFileSystem: Sendable {
         self.keepsAccessTimes = keepsAccessTimes
         self.enforcesLists = enforcesLists
         let root = try vault.openRoot()
-        vault.settleFolders(below: root)
+        if let failure = vault.settleFolders(below: root) { log(.keepingFailed(failure)) }
         vault.lookForCopy(from: root)
         let node = Node(
             root: BackingInode(try vault.status(of: root)), identity: .directory(root.identifier))

@@ -9,14 +9,17 @@ extension Vault {
     /// Brings folders that several machines have changed into order, before a program looks: each of two folders with
     /// the same ID gets its own, and one whose record another machine has removed gets it back. Does nothing in a vault
     /// that is not synchronised. What cannot be read stays as it is.
-    public func settleFolders(below root: Directory) {
-        guard takesTurns, !isReadOnly else { return }
+    ///
+    /// - Returns: why a folder above a changed one has no new copy of its record; nil if all have.
+    public func settleFolders(below root: Directory) -> VaultError? {
+        guard takesTurns, !isReadOnly else { return nil }
         var walk = FolderWalk()
         visit(Place(root), &walk)
         for twins in walk.found.values where twins.count > 1 {
             let twins = twins.sorted { $0.binding.bytes.lexicographicallyPrecedes($1.binding.bytes) }
-            for twin in twins.dropFirst() { try? separate(twin.path, below: root) }
+            for twin in twins.dropFirst() { try? separate(twin.path, below: root, &walk.failure) }
         }
+        return walk.failure
     }
 
     /// A folder, and those that lead to it.
@@ -40,8 +43,10 @@ extension Vault {
     }
 
     /// Call it after something in a folder was changed: the folders above it stay, too.
-    private func keepAbove(_ place: Place) {
-        for (directory, name) in place.above { _ = try? keep(directory, changing: name) }
+    private func keepAbove(_ place: Place, _ failure: inout VaultError?) {
+        for (directory, name) in place.above {
+            do throws(VaultError) { try keep(directory, changing: name) } catch { failure = error }
+        }
     }
 
     private struct FolderWalk {
@@ -49,6 +54,7 @@ extension Vault {
         var found: [DirectoryIdentifier: [(path: [Name], binding: NameBinding)]] = [:]
         /// A vault that has more is used without it.
         var left = 50_000
+        var failure: VaultError?
     }
 
     private static let deepestFolder = 64
@@ -59,7 +65,7 @@ extension Vault {
         let directory = place.directory
         takeInAll(directory)
         // Then something has got another name in it.
-        if directory.isKept.load(ordering: .acquiring) { keepAbove(place) }
+        if directory.isKept.load(ordering: .acquiring) { keepAbove(place, &walk.failure) }
         let binding = directory.state.withLock { $0.binding }
         walk.found[directory.identifier, default: []].append((place.path, binding))
         for entry in (try? allEntries(of: directory)) ?? [] where entry.kind == .directory {
@@ -69,10 +75,12 @@ extension Vault {
     }
 
     /// Gives a folder, and all below it, IDs of their own: on each machine the same ones.
-    private func separate(_ path: [Name], below root: Directory) throws(VaultError) {
+    private func separate(
+        _ path: [Name], below root: Directory, _ failure: inout VaultError?
+    ) throws(VaultError) {
         var place = Place(root)
         for name in path { place = place.inner(name, try openDirectory(name, in: place.directory)) }
-        keepAbove(place)
+        keepAbove(place, &failure)
         try separate(place)
     }
 

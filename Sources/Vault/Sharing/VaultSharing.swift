@@ -37,13 +37,6 @@ public final class VaultSharing: Sendable {
         fence.follow(leases)
     }
 
-    /// Waits for the store to miss a process of this machine that is gone, and leaves the turn to others meanwhile.
-    ///
-    /// - Throws: as `SharedTurn.init`.
-    public func waitForMachine(_ turn: SharedTurn) throws(Errno) {
-        try turn.leave(atMost: times.patienceForMachine) { () throws(Errno) in try leases.isTaken() }
-    }
-
     /// Begins to work with the vault. What machines have left that are gone is in place before; that may take three
     /// times the lease. No other machine may begin at the same time.
     ///
@@ -97,9 +90,18 @@ public final class VaultSharing: Sendable {
     /// Whether all machines have ended their work: no journal holds anything, and no change can be on its way.
     public var isLast: Bool { (try? leases.haveAllLeft()) ?? false }
 
-    /// The same, of a vault that this process has not begun to work with.
+    /// The same, of a vault that this process has not begun to work with. False too if that cannot be found out: then
+    /// the claim stays, and another machine waits for it.
     public static func isUnused(_ store: any Store, _ keys: VolumeKeys) -> Bool {
         (try? LeaseFile(in: store, keys).members().allSatisfy { $0.state == .left }) ?? false
+    }
+
+    /// Whether the store says that a process of this machine works with the vault. It may be one that is gone: of a
+    /// machine that has crashed and started again, the store may miss the old connection only after a while.
+    public static func isTaken(
+        _ machine: MachineNumber, _ store: any Store, _ keys: VolumeKeys
+    ) throws(Errno) -> Bool {
+        try LeaseFile(in: store, keys).isSignLocked(of: machine)
     }
 }
 

@@ -24,7 +24,7 @@ extension Mount {
             return (filled, nil)
         case .named(let named):
             try filled.fill(from: named)
-            try filled.checkShared(of: named)
+            try filled.checkShared(of: named, isTyped: lease.shared != nil)
             if madeMountPoint, let directory { return (filled, MadeMountPoint(already: directory)) }
             guard directory == nil else { return (filled, nil) }
             let made = try MadeMountPoint(named.point)
@@ -58,11 +58,13 @@ extension Mount {
     }
 
     /// What was typed may contradict what the configuration has.
-    private func checkShared(of named: NamedVault) throws(CommandError) {
+    private func checkShared(of named: NamedVault, isTyped: Bool) throws(CommandError) {
+        // What cannot be parsed is refused later.
         guard let options = try? MountOptions(parsing: options), let contradiction = contradictionOfShared(options)
         else { return }
+        let other = isTyped ? "has the other one" : "has shared = true"
         throw CommandError(
-            .usage, "\(contradiction), and the table of \(named.name) has shared = true",
+            .usage, "\(contradiction), and the table of \(named.name) \(other)",
             try: "latchkey mount --no-shared \(named.name)")
     }
 
