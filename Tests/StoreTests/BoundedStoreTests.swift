@@ -150,7 +150,7 @@ import Testing
 
     /// With one thread, which hangs: what has not reached the store when it is given up never does.
     @Test func doesNotSendWhatWasGivenUpBefore() throws {
-        let small = try BoundedStore(base, threads: 1)
+        let small = try BoundedStore(base, threads: 1, helpers: 0)
         let (file, other) = (try small.make("file"), try small.make("other"))
         try small.put([1], to: other)
         hang.stop(.read)
@@ -164,5 +164,61 @@ import Testing
         small.finish(.lock)
         hang.go()
         #expect(try small.bytes(of: other) == [1])
+    }
+
+    // MARK: Large reads
+
+    private static let large = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 8) }
+
+    @Test(arguments: [0, 1, 131_071, 131_072, 131_073, 262_144, 400_000, 524_289, 699_999, 700_000, 1_065_024])
+    func readsInParts(count: Int) throws {
+        let file = try store.make("file")
+        try store.put(Self.large, to: file)
+        #expect(try store.bytes(of: file, count) == Array(Self.large.prefix(count)))
+        #expect(try store.bytes(of: file, count, at: 300_001) == Array(Self.large.dropFirst(300_001).prefix(count)))
+        #expect(try store.bytes(of: file, count, at: 700_000) == [])
+    }
+
+    @Test func readsPartsAtTheSameTime() throws {
+        let file = try store.make("file")
+        try store.put(Self.large, to: file)
+        hang.stop(.read)
+        let read = try start { [store] in
+            guard try store.bytes(of: file, 700_000) == Self.large else { throw Posix.Errno.EBADMSG }
+        }
+        // 700,000 bytes are 6 steps, of which each of three parts has two.
+        hang.untilWaiting(3)
+        hang.go()
+        #expect(read() == nil)
+    }
+
+    /// Parts of reads that hang take no thread from other calls, also after they were given up.
+    @Test func partsTakeNoThreadFromOthers() throws {
+        let small = try BoundedStore(base, threads: 3, helpers: 2)
+        let (file, other) = (try small.make("file"), try small.make("other"))
+        try small.put(Self.large, to: file)
+        hang.stop(.read)
+        let reads = try (0..<2).map { _ in try start { _ = try small.bytes(of: file, 700_000) } }
+        // The first one has both helpers, the other one none; a third thread is left.
+        hang.untilWaiting(4)
+        #expect(try small.status(of: other).size == 0)
+        small.begin(.lock)
+        #expect(reads.map { $0() } == [.notAnswered, .notAnswered])
+        #expect(small.givenUpCount == 4)
+        small.finish(.lock)
+        #expect(try small.status(of: other).size == 0)
+        hang.go()
+        small.awaitGivenUp()
+        #expect(try small.bytes(of: file, 700_000) == Self.large)
+    }
+
+    @Test func aPartThatFailsFailsTheRead() throws {
+        let file = try store.make("file")
+        try store.put(Self.large, to: file)
+        hang.stop(.read)
+        let read = try start { [store] in _ = try store.bytes(of: file, 700_000) }
+        hang.untilWaiting(3)
+        hang.go(failing: .EBADF)
+        #expect(read() == .EBADF)
     }
 }

@@ -18,7 +18,7 @@ extension Store {
         try unsafe write(bytes.span.bytes, to: file, at: offset)
     }
 
-    func bytes(of file: Descriptor, _ count: Int = 1 << 20, at offset: Int64 = 0) throws(Posix.Errno) -> [UInt8] {
+    func bytes(of file: Descriptor, _ count: Int = 1 << 16, at offset: Int64 = 0) throws(Posix.Errno) -> [UInt8] {
         var buffer = [UInt8](repeating: 0xee, count: count)
         var span = buffer.mutableSpan
         var bytes = unsafe span.mutableBytes

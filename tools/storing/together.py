@@ -119,11 +119,15 @@ class Together:
         found: dict[str, list[dict[str, float]]] = {"plain": [], "vault": []}
         for number in range(self.given.rates):
             for place, results in found.items():
+                for member in self.members:
+                    for phase in ("write", "read", "end"):
+                        (member.acks / phase).unlink(missing_ok=True)
                 mounts = [member.vault.mount_point if place == "vault" else member.machine.store
                           for member in self.members]
                 works = [subprocess.Popen(
                     member.machine.inside(sys.executable, "-B", str(HERE / "together_inside.py"), "rates",
-                                          f"{mount}", str(member.machine.number), str(member.acks), "", "0"),
+                                          f"{mount}", str(member.machine.number), str(member.acks), "",
+                                          str(len(self.members))),
                     stdout=subprocess.PIPE, text=True) for member, mount in zip(self.members, mounts)]
                 answers = [json.loads(work.communicate(timeout=PATIENCE)[0]) for work in works]
                 results.append({name: sum(answer[name] for answer in answers) for name in answers[0]})
@@ -137,13 +141,16 @@ class Together:
         return True
 
     def kill_now_and_then(self) -> int:
-        end = time.monotonic() + self.given.minutes * 60
+        every = self.given.kill_every
+        begin = time.monotonic()
+        end = begin + self.given.minutes * 60
         killed = 0
         while time.monotonic() < end:
-            pause = min(self.given.kill_every or 1e9, end - time.monotonic())
-            time.sleep(max(0, pause))
-            if not self.given.kill_every or time.monotonic() >= end - 1:
-                continue
+            # By the clock: a mount that takes long makes the kills no rarer.
+            next_kill = begin + (int((time.monotonic() - begin) / every) + 1) * every if every else end
+            time.sleep(max(0.0, min(next_kill, end) - time.monotonic()))
+            if time.monotonic() >= end - 1:
+                break
             victim = self.random.choice(self.members)
             before = self.counts()
             victim.vault.kill()

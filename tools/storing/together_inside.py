@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import random
 import shutil
@@ -64,7 +65,7 @@ class Work:
 
     def rates(self) -> dict[str, float]:
         """Calls, and MiB, per second. The root is the folder to use."""
-        files, size = 150, 48
+        files, size = 150, 96
         folder = self.root.parent / f"rates{self.number}"
         folder.mkdir()
         found = {}
@@ -89,7 +90,9 @@ class Work:
         timed("unlink", files, lambda: [os.unlink(f"{path}r") for path in paths])
         # As many of each as a program makes: three stats for one of the others.
         found["metadata"] = (4 + 4 + 1) * files / (time.monotonic() - begin)
-        block = os.urandom(1 << 20)
+        # Whole pages, as cp and dd have them: direct I/O of others needs two requests.
+        block = mmap.mmap(-1, 1 << 20)
+        block.write(os.urandom(1 << 20))
 
         def write() -> None:
             with open(folder / "stream", "wb", buffering=0) as file:
@@ -99,13 +102,22 @@ class Work:
 
         def read() -> None:
             with open(folder / "stream", "rb", buffering=0) as file:
-                while file.read(1 << 20):
+                while file.readinto(block):
                     pass
 
+        self.wait_for_others("write")
         timed("write", size, write)
+        self.wait_for_others("read")
         timed("read stream", size, read)
+        self.wait_for_others("end")
         shutil.rmtree(folder)
         return found
+
+    def wait_for_others(self, phase: str) -> None:
+        """Returns when all machines have come so far: what each does next, they do at the same time."""
+        (self.acks / phase).touch()
+        while len(list(self.acks.parent.glob(f"acks*/{phase}"))) < self.machines:
+            time.sleep(0.002)
 
     # One file, to which all append
 

@@ -22,12 +22,17 @@ public final class BoundedStore: Store {
     /// As many calls can hang at once before another has to wait for a thread: twice as many as request threads.
     public static let usualThreads = 32
 
+    /// So many threads more make parts of large reads.
+    public static let usualHelpers = 12
+
     /// - Throws: why a thread cannot be created.
-    public init(_ base: any Store, threads: Int = usualThreads) throws(Errno) {
+    public init(
+        _ base: any Store, threads: Int = usualThreads, helpers: Int = usualHelpers
+    ) throws(Errno) {
         self.base = base
         root = base.root
         orderedDevice = base.orderedDevice
-        calls = try StoreCalls(threads: threads)
+        calls = try StoreCalls(threads: threads, helpers: helpers)
     }
 
     deinit { calls.stop() }
@@ -69,19 +74,34 @@ public final class BoundedStore: Store {
     public func read(
         _ file: Descriptor, into buffer: inout MutableRawSpan, at offset: Int64
     ) throws(Errno) -> Int {
-        let count = buffer.byteCount
-        let bytes = try calls.look([file]) { [base] () throws(Errno) in
-            try Self.collect(count) { (bytes) throws(Errno) in try base.read(file, into: &bytes, at: offset) }
+        let parts = calls.parts(of: buffer.byteCount)
+        let ends = try calls.look([file], atOnce: parts.map { readingBody(of: $0, file, offset) })
+        var done = 0
+        for (part, end) in zip(parts, ends) {
+            let count = try end.get()
+            part.memory.copy(count, to: &buffer, from: part.range.lowerBound)
+            done += count
+            // The file ends here, or ended when this part was read.
+            if count < part.range.count { break }
         }
-        buffer.take(bytes)
-        return bytes.count
+        return done
+    }
+
+    private func readingBody(of part: CallPart, _ file: Descriptor, _ offset: Int64) -> StoreCall<Int>.Body {
+        { [base] () throws(Errno) in
+            defer { withExtendedLifetime(part) {} }
+            return try part.memory.fill { (bytes) throws(Errno) in
+                try base.read(file, into: &bytes, at: offset + Int64(part.range.lowerBound))
+            }
+        }
     }
 
     public func write(_ bytes: RawSpan, to file: Descriptor, at offset: Int64) throws(Errno) {
-        // A copy: the caller's memory may be used for something else before the store has taken it.
-        let bytes = bytes.copied
+        // A copy: the caller's memory may be used for something else before the store has taken it. In one part: each
+        // has its price in a store that writes several copies.
+        let memory = CallMemory(bytes)
         try calls.make(.change, [file]) { [base] () throws(Errno) in
-            try unsafe base.write(bytes.span.bytes, to: file, at: offset)
+            try memory.withBytes { (bytes) throws(Errno) in try base.write(bytes, to: file, at: offset) }
         }
     }
 
@@ -303,11 +323,5 @@ extension MutableRawSpan {
     /// Begins with these bytes from now on.
     fileprivate mutating func take(_ bytes: [UInt8]) {
         unsafe withUnsafeMutableBytes { unsafe $0.copyBytes(from: bytes) }
-    }
-}
-
-extension RawSpan {
-    fileprivate var copied: [UInt8] {
-        unsafe withUnsafeBytes { unsafe Array($0) }
     }
 }

@@ -14,16 +14,26 @@ final class StoreCalls: Sendable {
     /// until that answers.
     private let threadCount: Int
     private let threads: StoreThreads
+    private let helpers: SpareThreads
     private let hurries = Hurries()
     /// A leaf: no other lock is taken under it. Lock order: docs/ARCHITECTURE.md.
     private let state = Monitor(State())
     /// `State.givenUp` is not empty: then a call has to look at it.
     private let hasGivenUp = Atomic(false)
 
+    /// - Parameter helpers: so many threads more, for parts of calls.
     /// - Throws: why a thread cannot be created.
-    init(threads count: Int) throws(Errno) {
-        threadCount = count
-        threads = try StoreThreads(count: count)
+    init(threads count: Int, helpers: Int) throws(Errno) {
+        threadCount = count + helpers
+        self.helpers = SpareThreads(count: helpers)
+        threads = try StoreThreads(count: count + helpers)
+    }
+
+    /// At most so many threads that help the caller's own call, each as long as its object exists.
+    func takeHelpers(atMost count: Int) -> [SpareThreads.Loan] {
+        var taken: [SpareThreads.Loan] = []
+        while taken.count < count, let loan = helpers.take() { taken.append(loan) }
+        return taken
     }
 
     /// Ends the threads when they have made the calls that were added.
@@ -38,16 +48,30 @@ final class StoreCalls: Sendable {
     ) throws(Errno) -> Result {
         let start = MonotonicClock.now
         try awaitTurn(kind, files, since: start)
-        let call = StoreCall(body) { [weak self] call, outcome in self?.note(lateEndOf: call, outcome) }
-        if let outcome = send(call, since: start) { return try outcome.get() }
-        return try giveUp(call, kind, files)
+        return try outcome(of: send(body), kind, files, since: start).get()
     }
 
     /// As `make`, for a call that changes nothing, which is repeated if the store fails for a moment; not in a hurry.
     func look<Result: Sendable>(
         _ files: [Descriptor], _ body: @escaping StoreCall<Result>.Body
     ) throws(Errno) -> Result {
-        try make(.look, files) { [weak self] () throws(Errno) in
+        try make(.look, files, repeated(body))
+    }
+
+    /// As `look`, for calls that are made at the same time.
+    ///
+    /// - Returns: the outcome of each; all have ended, or were given up.
+    func look<Result: Sendable>(
+        _ files: [Descriptor], atOnce bodies: [StoreCall<Result>.Body]
+    ) throws(Errno) -> [StoreCall<Result>.Outcome] {
+        let start = MonotonicClock.now
+        try awaitTurn(.look, files, since: start)
+        let sent = bodies.map { send(repeated($0)) }
+        return sent.map { outcome(of: $0, .look, files, since: start) }
+    }
+
+    private func repeated<Result>(_ body: @escaping StoreCall<Result>.Body) -> StoreCall<Result>.Body {
+        { [weak self] () throws(Errno) in
             var repetition = StoreRepetition()
             while true {
                 do throws(Errno) { return try body() } catch {
@@ -64,19 +88,37 @@ final class StoreCalls: Sendable {
     func close(_ number: Int32) {
         guard !threads.isCurrent else { return Descriptor.close(number) }
         let start = MonotonicClock.now
-        let call = StoreCall<Void>({ Descriptor.close(number) }, endedLate: { _, _ in })
         let isHanging = state.withLock { state in
             hurries.current.map { state.givenUp.showHanging(for: .flush, in: $0) } ?? false
         }
-        if isHanging { threads.add(call) } else { _ = send(call, since: start) }
+        let call = StoreCall<Void>({ Descriptor.close(number) }, endedLate: { _, _ in })
+        guard !isHanging else { return threads.add(call) }
+        send(call)
+        _ = end(of: call, since: start)
     }
 
-    /// Has a call made; nil if a hurry does not allow to wait for its end.
-    private func send<Result>(_ call: StoreCall<Result>, since start: Duration) -> StoreCall<Result>.Outcome? {
-        let name = ObjectIdentifier(call)
-        state.withLock { $0.awaited[name] = call }
-        defer { state.withLock { $0.awaited[name] = nil } }
+    private func send<Result>(_ body: @escaping StoreCall<Result>.Body) -> StoreCall<Result> {
+        let call = StoreCall(body) { [weak self] call, outcome in self?.note(lateEndOf: call, outcome) }
+        send(call)
+        return call
+    }
+
+    /// Has a call made. The caller is to wait for its end.
+    private func send<Result>(_ call: StoreCall<Result>) {
+        state.withLock { $0.awaited[ObjectIdentifier(call)] = call }
         threads.add(call)
+    }
+
+    /// Waits for the end of a call that was sent; gives it up if a hurry does not allow to wait.
+    private func outcome<Result>(
+        of call: StoreCall<Result>, _ kind: StoreCallKind, _ files: [Descriptor], since start: Duration
+    ) -> StoreCall<Result>.Outcome {
+        end(of: call, since: start) ?? giveUp(call, kind, files)
+    }
+
+    /// Nil if a hurry does not allow to wait for the end.
+    private func end<Result>(of call: StoreCall<Result>, since start: Duration) -> StoreCall<Result>.Outcome? {
+        defer { state.withLock { $0.awaited[ObjectIdentifier(call)] = nil } }
         return call.outcome(atMost: { hurries.patience(since: start) })
     }
 
@@ -119,20 +161,20 @@ final class StoreCalls: Sendable {
         try (turn ?? .failure(.notAnswered)).get()
     }
 
-    private func giveUp<Result: Sendable>(
+    private func giveUp<Result>(
         _ call: StoreCall<Result>, _ kind: StoreCallKind, _ files: [Descriptor]
-    ) throws(Errno) -> Result {
+    ) -> StoreCall<Result>.Outcome {
         let (name, inodes) = (ObjectIdentifier(call), Self.inodes(of: files))
         // Before it counts as given up: no other call may come between.
         change { $0.add(name, kind, inodes, in: hurries.current) }
         switch call.giveUp() {
         case .ended(let outcome):
             change { $0.remove(name, failure: nil) }
-            return try outcome.get()
+            return outcome
         case .unsent: change { $0.noteGivenUp(name, isSent: false) }
         case .sent: change { $0.noteGivenUp(name, isSent: true) }
         }
-        throw .notAnswered
+        return .failure(.notAnswered)
     }
 
     private func note<Result>(lateEndOf call: StoreCall<Result>, _ outcome: StoreCall<Result>.Outcome) {
