@@ -69,6 +69,7 @@ public final class LeaseKeeper: Sendable {
         while pause(for: pollAfter(MonotonicClock.now - lastWish)), !leases.isLost {
             do throws(Errno) {
                 if try leases.answerWishes() { lastWish = MonotonicClock.now }
+                try leases.giveUpEnded()
                 try leases.giveUpIdle(keeping: mostLeases)
                 hasFailed = false
             } catch {

@@ -20,6 +20,8 @@ struct LeaseTable {
     private var entries: [LeaseObject: Entry] = [:]
     /// Of which entries another machine has a wish.
     private var wished: Set<LeaseObject> = []
+    /// What no request will ask for any more.
+    private var ended: Set<LeaseObject> = []
     private var uses = 0
 
     enum Entrance {
@@ -99,6 +101,19 @@ struct LeaseTable {
         }
         entries[object]?.isBusy = true
         return Handover(object: object, held: held, kept: nil)
+    }
+
+    mutating func noteEnd(of object: LeaseObject) { if entries[object] != nil { ended.insert(object) } }
+
+    /// Of what was noted, the next one that no request uses.
+    mutating func beginGivingUpEnded() -> Handover? {
+        while let object = ended.popFirst() {
+            // It was asked for again.
+            guard let entry = entries[object], !entry.isBusy, entry.users == 0, let held = entry.held else { continue }
+            entries[object]?.isBusy = true
+            return Handover(object: object, held: held, kept: nil)
+        }
+        return nil
     }
 
     var objects: Int { entries.count }

@@ -100,7 +100,21 @@ final class SharedFileSystem: FileSystem {
         base.interrupted()
     }
 
-    func forget(_ node: NodeID, count: UInt64) { base.forget(node, count: count) }
+    func forget(_ id: NodeID, count: UInt64) {
+        let node = base.nodes[id]
+        base.forget(id, count: count)
+        noteEnd(of: node, id)
+    }
+
+    /// Of a node that is gone, and has no name that is known, no request comes any more.
+    ///
+    /// - Parameter node: what had the number before.
+    private func noteEnd(of node: Node?, _ id: NodeID) {
+        guard let node, node.hasOwnLease, node.latestName == nil, base.nodes[id] == nil,
+            let object = SharedNodes.object(of: node)
+        else { return }
+        leases.noteEnd(of: object)
+    }
 
     // File handles are of no use: under which lease the object is, only its folder tells.
     func lookupHandle(_ request: Request, _ node: NodeID, reply: consuming Reply<Fuse.Entry>) { reply.fail(.ENOENT) }
@@ -330,7 +344,9 @@ final class SharedFileSystem: FileSystem {
         // Also without the lease, the handle is closed: then what is not in place is lost, which is logged.
         var held = (try? holdIfUnsettled(node)) ?? HeldLeases(leases)
         defer { held.release() }
+        let released = base.nodes[node]
         base.release(request, node, handle: handle, flags: flags, unlocking: owner, reply: reply)
+        noteEnd(of: released, node)
     }
 
     func fsync(

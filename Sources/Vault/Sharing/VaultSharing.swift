@@ -16,8 +16,8 @@ public final class VaultSharing: Sendable {
     private let times: LeaseTimes
     private let keeper = Mutex<LeaseKeeper?>(nil)
 
-    /// As many leases stay that no request uses. Each is a lock in the store, of which some search a list.
-    private static let mostLeases = 20_000
+    /// As many leases stay that no request uses. Each is a lock in the store, and most stores search a list of all.
+    private static let mostLeases = 4096
 
     /// - Parameters:
     ///   - vault: over a store that asks `fence`.

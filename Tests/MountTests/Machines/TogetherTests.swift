@@ -26,6 +26,8 @@ extension MountTests {
 
         @Test func locksOfProgramsHold() throws { try play("locks") }
 
+        @Test func whatIsGoneNeedsNoLease() throws { try play("gone") }
+
         @Test func aMachineThatDies() throws { try play("dies") }
 
         @Test func aMachineThatReturnsBeforeItIsMissed() throws { try play("returns") }

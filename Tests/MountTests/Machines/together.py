@@ -305,18 +305,47 @@ def locks() -> None:
     end(one, two)
 
 
+def gone() -> None:
+    """What is removed needs no lease any more: stores search a list of all locks."""
+    one, two = together()
+    leases = (folder / "store" / "lk.leases").stat().st_ino
+
+    def locks() -> int:
+        return sum(f":{leases} " in line for line in pathlib.Path("/proc/locks").read_text().splitlines())
+
+    before = locks()
+    one.shell("mkdir d; for i in $(seq 60); do echo x >d/$i; done")
+    assert locks() > before + 60, locks()
+    # One that is open, one that has another name first, and one whose name goes to another file.
+    one.shell("exec 3<d/1; ln d/2 d/name; mv d/3 d/4; rm -r d; test ! -e d")
+    end_of_wait = time.monotonic() + 30
+    while locks() > before + 5:
+        assert time.monotonic() < end_of_wait, locks()
+        time.sleep(0.05)
+    assert two.shell("ls") == one.shell("ls")
+    end(one, two)
+
+
 def dies() -> None:
     one, two = together()
     one.shell("mkdir d; echo synced >d/f; sync d/f; echo closed >g")
-    holder = one.python(SYNC, one.point / "d" / "f")
-    assert holder.stdout.readline() == "ok\n"
+    # Its encrypted name lies in a file of its own.
+    long = "long" * 50
+    one.shell(f"echo synced >d/{long}; sync d/{long}")
+    holders = [one.python(SYNC, one.point / "d" / name) for name in ("f", long)]
+    for holder in holders:
+        assert holder.stdout.readline() == "ok\n"
     # The journal of the first machine does not know of this.
-    two.shell("mv d e")
+    two.shell("mkdir above; mv d above/e; mkdir d; echo other >d/f")
+    # Nor, for a while, of these.
+    one.shell("mkdir x; echo gone >x/gone; sync x/gone; rm x/gone; echo gone >gone; sync gone; rm gone")
     # Of a rename, the header still has both names.
     one.shell("echo renamed >r; sync r; mv r s")
     one.kill()
-    assert two.shell("cat e/f g s") == "Synced\nclosed\nrenamed\n"
-    close(holder)
+    assert two.shell(f"cat above/e/f above/e/{long} d/f g s") == "Synced\nSynced\nother\nclosed\nrenamed\n"
+    assert two.shell("ls x") == ""
+    close(*holders)
+    two.shell("rm -r d x; mv above/e e; rmdir above")
     two.shell("echo more >>g")
     one.mount_again()
     assert one.shell("cat e/f g s; ls | tr '\\n' ' '") == "Synced\nclosed\nmore\nrenamed\ne g s "
