@@ -7,7 +7,7 @@ import Store
 
 extension RecoveryJournal {
     /// What the journal says of one file.
-    private struct Intent {
+    struct Intent {
         /// The ID in its header.
         let file: FileIdentifier
         /// Its *file* and *duplicate* records. `index` is the record's position in the journal: what follows it counts
@@ -99,17 +99,21 @@ extension RecoveryJournal {
         /// The index in `effects` of each file, by inode. If several lead to one file, the last one counts.
         var indices: [UInt64: Int] = [:]
         var places: [FileIdentifier: Found] = [:]
+        var paths = ReplayPaths(of: vault)
         for tag in order {
             let intent = intents[tag]!
             // The last path first: if the file is not there, a folder above it was to get another name and did not.
             for (_, path, names, _, _) in intent.files.reversed() where places[tag] == nil {
-                places[tag] = try find(intent, names)
+                places[tag] = try find(intent, names, &paths)
                 // A file is made again only if the journal has all of it and no later file has its name.
                 let isOwner = owners[path] == tag && !intent.isForgotten && intent.files.last!.low == 0
                 if places[tag]?.generation == 0 && !isOwner { places[tag] = nil }
             }
         }
-        if vault.options.isShared { try search(for: intents.filter { places[$0.key] == nil }, into: &places) }
+        if vault.options.isShared {
+            let missing = intents.filter { places[$0.key] == nil && !$0.value.isForgotten }
+            places.merge(try search(for: missing)) { known, _ in known }
+        }
         for tag in order {
             let intent = intents[tag]!
             guard let found = places[tag] else { continue }
@@ -130,34 +134,16 @@ extension RecoveryJournal {
         return effects
     }
 
-    /// Finds files that do not lie where their records say: another machine may have renamed a folder above them, of
-    /// which this journal knows nothing.
-    private func search(
-        for intents: [FileIdentifier: Intent], into places: inout [FileIdentifier: Found]
-    ) throws(VaultError) {
-        var missing = intents.filter { !$0.value.isForgotten }
-        guard !missing.isEmpty else { return }
-        var found: [FileIdentifier: Found] = [:]
-        try Walk(vault: vault).search { (descriptor, header) in
-            for (tag, intent) in missing where intent.file == header.file {
-                guard concerns(header), intent.first(fitting: header.generation) != nil else { continue }
-                found[tag] = Found(descriptor: descriptor, generation: header.generation)
-                missing[tag] = nil
-            }
-            return !missing.isEmpty
-        }
-        places.merge(found) { known, _ in known }
-    }
-
     /// Makes durable what lies in place of the files that the journal names: the machine whose journal it is may have
     /// died between placing and flushing.
     ///
     /// A file that does not lie where the journal says was found by the replay, which has flushed it, or is gone.
     func flushNamedFiles(_ entries: [Entry]) throws(VaultError) {
-        var paths: Set<[UInt8]> = []
+        var seen: Set<[UInt8]> = []
+        var paths = ReplayPaths(of: vault)
         for entry in entries where entry.record.kind == .file || entry.record.kind == .duplicate {
-            guard let note = try note(of: entry), paths.insert(note.path).inserted,
-                let file = try vault.openForReplay(note.names)
+            guard let note = try note(of: entry), seen.insert(note.path).inserted,
+                let file = try paths.openFile(note.names)
             else { continue }
             try backing { () throws(Errno) in try vault.store.synchronize(file, dataOnly: false) }
         }
@@ -188,21 +174,23 @@ extension RecoveryJournal {
         return nil
     }
 
-    private struct Found {
+    struct Found {
         let descriptor: Descriptor
         /// The generation of the header on disk; 0 for a file that a crash has left empty.
         let generation: UInt64
     }
 
     /// Finds a file where its records say that it lies; nil if it was removed since.
-    private func find(_ intent: Intent, _ path: BackingPath) throws(VaultError) -> Found? {
+    private func find(
+        _ intent: Intent, _ path: BackingPath, _ paths: inout ReplayPaths
+    ) throws(VaultError) -> Found? {
         guard !path.names.isEmpty else {
             let match = try Walk(vault: vault).find {
                 concerns($0) && $0.file == intent.file && intent.first(fitting: $0.generation) != nil
             }
             return match.map { Found(descriptor: $0.descriptor, generation: $0.header.generation) }
         }
-        guard let descriptor = try vault.openForReplay(path) else { return nil }
+        guard let descriptor = try paths.openFile(path) else { return nil }
         do throws(VaultError) {
             let header = try vault.readHeader(of: descriptor)
             guard concerns(header) else { return nil }
@@ -215,7 +203,7 @@ extension RecoveryJournal {
 
     /// Whether the journal may know of a header. What a machine has written since the vault became a synchronised one,
     /// a journal from before has not seen, whatever the generations are.
-    private func concerns(_ header: FileHeader) -> Bool { !isEarlier || header.machine == 0 }
+    func concerns(_ header: FileHeader) -> Bool { !isEarlier || header.machine == 0 }
 
     /// Makes the holes, puts the last version of each block in place, then writes the last header. The blocks are
     /// durable before the header is written, so that it never confirms what is not there.

@@ -23,21 +23,6 @@ extension Vault {
         }
     }
 
-    /// The file at a backing path; nil if there is none any more. If the daemon is an ordinary user, modes may forbid
-    /// the way; it owns the folders and the file and lends itself permissions.
-    func openForReplay(_ path: BackingPath) throws(VaultError) -> Descriptor? {
-        let names = path.names
-        guard let last = names.last else { return nil }
-        var folder = store.root
-        do throws(VaultError) {
-            for name in names.dropLast() { folder = try pin(name, in: folder, O_DIRECTORY) }
-            return try openForReplay(last, in: folder)
-        } catch {
-            guard error.isAbsence else { throw error }
-            return nil
-        }
-    }
-
     /// Opens a regular file in a folder, which need not be open for reading; nil for anything else.
     func openForReplay(_ name: Name, in folder: Descriptor) throws(VaultError) -> Descriptor? {
         let file = try pin(name, in: folder, 0)
@@ -66,6 +51,41 @@ extension Vault {
             count = try store.read(file, into: &span, at: 0)
         } catch { throw .system(error) }
         return count < FileHeader.byteCount || bytes.allSatisfy { $0 == 0 }
+    }
+}
+
+/// Opens files by backing paths. The folders on the way stay open: a journal has many files of a folder, and a store
+/// that a network lies before takes its time for each call.
+struct ReplayPaths {
+    private let vault: Vault
+    private var folders: [[Name]: Descriptor] = [:]
+
+    private static let mostFolders = 256
+
+    init(of vault: Vault) { self.vault = vault }
+
+    /// The file at a path; nil if there is none any more. If the daemon is an ordinary user, modes may forbid the way;
+    /// it owns the folders and the file and lends itself permissions.
+    mutating func openFile(_ path: BackingPath) throws(VaultError) -> Descriptor? {
+        guard let last = path.names.last else { return nil }
+        do throws(VaultError) {
+            return try vault.openForReplay(last, in: try folder(at: path.names.dropLast()))
+        } catch {
+            guard error.isAbsence else { throw error }
+            return nil
+        }
+    }
+
+    private mutating func folder(at path: ArraySlice<Name>) throws(VaultError) -> Descriptor {
+        var known = path
+        while !known.isEmpty, folders[Array(known)] == nil { known.removeLast() }
+        var folder = folders[Array(known)] ?? vault.store.root
+        for count in known.count..<path.count {
+            folder = try vault.pin(path[path.startIndex + count], in: folder, O_DIRECTORY)
+            if folders.count >= Self.mostFolders { folders = [:] }
+            folders[Array(path.prefix(count + 1))] = folder
+        }
+        return folder
     }
 }
 
