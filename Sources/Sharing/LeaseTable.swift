@@ -107,9 +107,13 @@ struct LeaseTable {
 
     /// Of what was noted, the next one that no request uses.
     mutating func beginGivingUpEnded() -> Handover? {
-        while let object = ended.popFirst() {
-            // It was asked for again.
-            guard let entry = entries[object], !entry.isBusy, entry.users == 0, let held = entry.held else { continue }
+        for object in ended {
+            guard let entry = entries[object] else {
+                ended.remove(object)
+                continue
+            }
+            guard !entry.isBusy, entry.users == 0, let held = entry.held else { continue }
+            ended.remove(object)
             entries[object]?.isBusy = true
             return Handover(object: object, held: held, kept: nil)
         }

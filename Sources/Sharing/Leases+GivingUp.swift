@@ -27,10 +27,16 @@ extension Leases {
     /// The object is gone: its lease is given up when `giveUpEnded` is called next, unless a request uses it again.
     public func noteEnd(of object: LeaseObject) { table.withLock { $0.noteEnd(of: object) } }
 
-    /// Gives up the leases of what is gone: with each lock, many stores take longer for all of them.
+    /// Gives up some leases of what is gone: with each lock, many stores take longer for all of them.
     public func giveUpEnded() throws(Errno) {
-        while let handover = table.withLock({ $0.beginGivingUpEnded() }) { try giveUp(handover) }
+        // Other machines wait for an answer to their wishes meanwhile.
+        for _ in 0..<Self.mostEndedAtOnce {
+            guard let handover = table.withLock({ $0.beginGivingUpEnded() }) else { return }
+            try giveUp(handover)
+        }
     }
+
+    private static let mostEndedAtOnce = 32
 
     func giveUp(_ handover: LeaseTable.Handover) throws(Errno) {
         let object = handover.object

@@ -212,7 +212,7 @@ def main() -> None:
     parser.add_argument("--lease", type=float, default=5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rates", type=int, default=0, help="measure so many rounds, and kill nothing")
-    parser.add_argument("--works", default="append,rename,sqlite,git")
+    parser.add_argument("--works", default="append,held,rename,sqlite,git")
     parser.add_argument("--program", type=Path)
     parser.add_argument("--scratch", type=Path)
     parser.add_argument("--repository", type=Path)

@@ -56,8 +56,10 @@ class Work:
         for token in range(TOKENS):
             (self.root / "tokens" / f"{token}.0").write_text(f"token {token}\n")
         (self.root / "log").touch()
+        (self.root / "held").mkdir()
         for machine in range(1, self.machines + 1):
             (self.root / f"own{machine}").mkdir()
+            (self.root / "held" / f"{machine}.0").touch()
         os.sync()
         return []
 
@@ -217,6 +219,51 @@ class Work:
         renames = [text.split(">") for texts in self.acknowledged("rename").values() for text in texts]
         gone = {old for old, _ in renames}
         wrong += [f"{name} is back" for name in names if name in gone]
+        return wrong
+
+    # A file of each, which stays open while others rename it
+
+    def held(self) -> list[str]:
+        folder = self.root / "held"
+        count = 0
+        while not self.is_over:
+            try:
+                (path,) = folder.glob(f"{self.number}.*")
+                file = os.open(path, os.O_WRONLY | os.O_APPEND)
+                try:
+                    while not self.is_over:
+                        count += 1
+                        os.write(file, f"{count}\n".encode())
+                        os.fsync(file)
+                        self.acknowledge(f"{count}")
+                        self.rename_one_of_another(folder, count)
+                        time.sleep(self.random.random() * 0.05)
+                finally:
+                    os.close(file)
+            except (OSError, ValueError):
+                time.sleep(0.2)
+        return []
+
+    def rename_one_of_another(self, folder: Path, count: int) -> None:
+        names = [name for name in os.listdir(folder) if not name.startswith(f"{self.number}.")]
+        if names and self.random.random() < 0.3:
+            name = self.random.choice(names)
+            try:
+                os.rename(folder / name, folder / f"{name.split('.')[0]}.{self.number}x{count}")
+            except FileNotFoundError:
+                pass  # Another one was faster.
+
+    def check_held(self) -> list[str]:
+        wrong = []
+        for machine, counts in self.acknowledged("held").items():
+            files = list((self.root / "held").glob(f"{machine}.*"))
+            if len(files) != 1:
+                wrong.append(f"machine {machine} has {len(files)} files: {files}")
+                continue
+            lines = set(files[0].read_text().split())
+            lost = [count for count in counts if count not in lines]
+            if lost:
+                wrong.append(f"{len(lost)} of {len(counts)} synced lines of machine {machine} are lost: {lost[:5]}")
         return wrong
 
     # SQLite, each in a folder of its own

@@ -46,6 +46,8 @@ public final class File: @unchecked Sendable {  // unchecked: `state` is guarded
     /// The file was older than what this machine has seen, which was told; the next header makes it the newest version.
     /// Guarded by `lock`.
     var isSuperseded = false
+    /// Another machine may have given the file another name while it was open here. Guarded by `lock`.
+    var mayBeRenamed = false
     /// The file key, if it is in memory. `currentKey` fills it under the shared `lock`, `dropKey` empties it under the
     /// exclusive one. Lock order: docs/ARCHITECTURE.md.
     let key: Mutex<FileKey?>

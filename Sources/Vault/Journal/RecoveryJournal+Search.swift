@@ -89,9 +89,11 @@ struct ReplayPaths {
     }
 }
 
-/// Searches the whole vault for a file by its header, if its path could not be found out.
+/// Searches the whole vault for a file by its header, if its path could not be found out, or leads elsewhere by now.
 struct Walk {
     let vault: Vault
+    /// Only files of these backing names are looked at; nil for all.
+    var names: Set<Name>?
 
     /// The first file for which `isIt` returns true.
     func find(
@@ -121,7 +123,8 @@ struct Walk {
                 }
                 if entry.kind == .directory {
                     pending.append((folder, entry.name))
-                } else if entry.kind == .regular, let file = try? vault.openForReplay(entry.name, in: folder),
+                } else if entry.kind == .regular, names?.contains(entry.name) ?? true,
+                    let file = try? vault.openForReplay(entry.name, in: folder),
                     let header = try? vault.readHeader(of: file)
                 {
                     guard visit(file, header) else { return }

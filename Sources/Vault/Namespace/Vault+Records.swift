@@ -28,10 +28,8 @@ extension Vault {
         return directory
     }
 
-    /// Opens the directory that a folder is. Changes nothing.
-    ///
     /// - Returns: also whether its record is still that of a rename which is not complete.
-    func openDirectory(
+    private func openDirectory(
         _ folder: Descriptor, at binding: NameBinding
     ) throws(VaultError) -> (Directory, isMoving: Bool) {
         do throws(VaultError) {

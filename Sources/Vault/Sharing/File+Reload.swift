@@ -12,6 +12,7 @@ extension File {
     func reload() throws(VaultError) {
         try lock.withExclusive { () throws(VaultError) in
             guard !state.sync.isListed else { throw .system(.EBUSY) }
+            mayBeRenamed = true
             let placed = try vault.readHeader(of: descriptor)
             guard placed.file == identifier else { throw .damaged("another file has taken the place of this one") }
             let status = try backing { () throws(Errno) in try vault.store.status(of: descriptor) }

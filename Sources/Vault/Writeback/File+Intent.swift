@@ -1,4 +1,5 @@
 import Format
+import Glibc
 import Posix
 import Store
 import Writeback
@@ -65,6 +66,20 @@ extension File {
         _ = try backing { () throws(Errno) in try declareIntent(needingPath: false) }
     }
 
+    /// Whether a backing path leads to this file. The kernel knows the path by which this machine has found it, and not
+    /// what another machine has done since.
+    private func leads(_ path: [UInt8]) throws(Errno) -> Bool {
+        guard let names = BackingPath(path)?.names, let last = names.last else { return false }
+        do throws(VaultError) {
+            var folder = vault.store.root
+            for name in names.dropLast() { folder = try vault.pin(name, in: folder, O_DIRECTORY) }
+            return try vault.backingStatus(of: .entry(last, in: folder)).inode == identity.inode
+        } catch {
+            guard error.isAbsence else { throw error.errno }
+            return false
+        }
+    }
+
     /// - Parameter needsPath: no header of the file need be on disk.
     /// - Returns: false if the path is needed and cannot be found out.
     private func declareIntent(needingPath needsPath: Bool) throws(Errno) -> Bool {
@@ -73,6 +88,10 @@ extension File {
             var path: [UInt8] = []
             do throws(Errno) {
                 path = try vault.store.path(of: descriptor)
+                if mayBeRenamed {
+                    guard try leads(path) else { throw .ENAMETOOLONG }
+                    mayBeRenamed = false
+                }
             } catch {
                 guard error != .ENOENT else {
                     state.names.didFindNoName()
