@@ -1,30 +1,43 @@
 import Format
 import Posix
 
-// In a shared vault, files of a machine's journal may lie elsewhere: another machine has renamed a folder above them,
-// of which the journal knows nothing.
+// Files of a journal that do not lie where their records say.
 
 extension RecoveryJournal {
-    /// Finds files that do not lie where their records say. Most of them were removed.
+    /// Finds files whose path could not be found out.
+    func searchByHeader(
+        for missing: [FileIdentifier: Intent], into places: inout [FileIdentifier: Found]
+    ) throws(VaultError) {
+        try search(for: missing, named: nil, into: &places)
+    }
+
+    /// Finds files of a shared vault in folders that another machine has renamed, of which the journal knows nothing.
+    /// Most files that are missing were removed.
     ///
     /// Their backing names are those in the records, wherever the folder lies now. Only under a lease of the file
-    /// itself can another machine give it another name; after that, the records have no path: `File.declareIntent`.
-    func search(for missing: [FileIdentifier: Intent]) throws(VaultError) -> [FileIdentifier: Found] {
+    /// itself can another machine give it another name, and after that this one finds out its path anew:
+    /// `File.declareIntent`.
+    func searchByName(
+        for missing: [FileIdentifier: Intent], into places: inout [FileIdentifier: Found]
+    ) throws(VaultError) {
+        let names = Set(missing.values.flatMap { $0.files.compactMap(\.names.names.last) })
+        if !names.isEmpty { try search(for: missing, named: names, into: &places) }
+    }
+
+    private func search(
+        for missing: [FileIdentifier: Intent], named names: Set<Name>?, into places: inout [FileIdentifier: Found]
+    ) throws(VaultError) {
+        guard !missing.isEmpty else { return }
+        var tags: [FileIdentifier: [FileIdentifier]] = [:]
+        for (tag, intent) in missing { tags[intent.file, default: []].append(tag) }
         var found: [FileIdentifier: Found] = [:]
-        var wanted: [FileIdentifier: [FileIdentifier]] = [:]
-        var names: Set<Name> = []
-        for (tag, intent) in missing {
-            names.formUnion(intent.files.compactMap(\.names.names.last))
-            wanted[intent.file, default: []].append(tag)
-        }
-        guard !names.isEmpty else { return found }
         try Walk(vault: vault, names: names).search { (descriptor, header) in
-            for tag in wanted[header.file] ?? [] where found[tag] == nil {
+            for tag in tags[header.file] ?? [] where found[tag] == nil {
                 guard concerns(header), missing[tag]!.first(fitting: header.generation) != nil else { continue }
                 found[tag] = Found(descriptor: descriptor, generation: header.generation)
             }
             return found.count < missing.count
         }
-        return found
+        places.merge(found) { known, _ in known }
     }
 }

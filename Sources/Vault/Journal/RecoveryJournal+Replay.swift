@@ -15,6 +15,9 @@ extension RecoveryJournal {
         var files: [(index: Int, path: [UInt8], names: BackingPath, low: UInt64, high: UInt64)] = []
         var isForgotten = false
 
+        /// Its path could not be found out when it was noted.
+        var lacksPath: Bool { files.contains { $0.names.names.isEmpty } }
+
         /// The index from which on records count for a file with this generation on disk; nil if none does.
         func first(fitting generation: UInt64) -> Int? {
             files.first { $0.low <= generation && generation <= $0.high }?.index
@@ -110,9 +113,9 @@ extension RecoveryJournal {
                 if places[tag]?.generation == 0 && !isOwner { places[tag] = nil }
             }
         }
+        try searchByHeader(for: intents.filter { places[$0.key] == nil && $0.value.lacksPath }, into: &places)
         if vault.options.isShared {
-            let missing = intents.filter { places[$0.key] == nil && !$0.value.isForgotten }
-            places.merge(try search(for: missing)) { known, _ in known }
+            try searchByName(for: intents.filter { places[$0.key] == nil && !$0.value.isForgotten }, into: &places)
         }
         for tag in order {
             let intent = intents[tag]!
@@ -180,16 +183,10 @@ extension RecoveryJournal {
         let generation: UInt64
     }
 
-    /// Finds a file where its records say that it lies; nil if it was removed since.
+    /// Finds a file where its records say that it lies; nil if it is not there.
     private func find(
         _ intent: Intent, _ path: BackingPath, _ paths: inout ReplayPaths
     ) throws(VaultError) -> Found? {
-        guard !path.names.isEmpty else {
-            let match = try Walk(vault: vault).find {
-                concerns($0) && $0.file == intent.file && intent.first(fitting: $0.generation) != nil
-            }
-            return match.map { Found(descriptor: $0.descriptor, generation: $0.header.generation) }
-        }
         guard let descriptor = try paths.openFile(path) else { return nil }
         do throws(VaultError) {
             let header = try vault.readHeader(of: descriptor)

@@ -95,18 +95,6 @@ struct Walk {
     /// Only files of these backing names are looked at; nil for all.
     var names: Set<Name>?
 
-    /// The first file for which `isIt` returns true.
-    func find(
-        _ isIt: (FileHeader) -> Bool
-    ) throws(VaultError) -> (descriptor: Descriptor, header: FileHeader)? {
-        var match: (descriptor: Descriptor, header: FileHeader)?
-        try search { (descriptor, header) in
-            if isIt(header) { match = (descriptor, header) }
-            return match == nil
-        }
-        return match
-    }
-
     /// Without recursion: the maker of the vault chooses how deep the tree is. A folder stays open as long as folders
     /// in it wait to be searched. If descriptors run out, files that lie deeper are not found.
     ///

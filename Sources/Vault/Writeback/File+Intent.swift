@@ -66,16 +66,32 @@ extension File {
         _ = try backing { () throws(Errno) in try declareIntent(needingPath: false) }
     }
 
-    /// Whether a backing path leads to this file. The kernel knows the path by which this machine has found it, and not
-    /// what another machine has done since.
-    private func leads(_ path: [UInt8]) throws(Errno) -> Bool {
-        guard let names = BackingPath(path)?.names, let last = names.last else { return false }
+    /// The backing path, if another machine may have renamed the file within its folder. The kernel knows the path by
+    /// which this machine has found it, and not what another one has done since.
+    ///
+    /// - Throws: ENAMETOOLONG if the file is not in that folder.
+    private func presentPath(knownAs path: [UInt8]) throws(Errno) -> [UInt8] {
+        guard let names = BackingPath(path)?.names, let last = names.last else { throw .ENAMETOOLONG }
         do throws(VaultError) {
             var folder = vault.store.root
             for name in names.dropLast() { folder = try vault.pin(name, in: folder, O_DIRECTORY) }
-            return try vault.backingStatus(of: .entry(last, in: folder)).inode == identity.inode
+            if try isHere(as: last, in: folder) { return path }
+            let open = try vault.openFolder(.current, in: folder)
+            for entry in try vault.backingEntries(of: open) where entry.inode == identity.inode {
+                guard BackingName(entry.name.bytes) != .reserved, try isHere(as: entry.name, in: folder) else {
+                    continue
+                }
+                return path.dropLast(last.bytes.count) + entry.name.bytes
+            }
         } catch {
             guard error.isAbsence else { throw error.errno }
+        }
+        throw .ENAMETOOLONG
+    }
+
+    private func isHere(as name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
+        do throws(Errno) { return try vault.store.status(of: name, in: folder).inode == identity.inode } catch {
+            guard error == .ENOENT else { throw .system(error) }
             return false
         }
     }
@@ -88,10 +104,7 @@ extension File {
             var path: [UInt8] = []
             do throws(Errno) {
                 path = try vault.store.path(of: descriptor)
-                if mayBeRenamed {
-                    guard try leads(path) else { throw .ENAMETOOLONG }
-                    mayBeRenamed = false
-                }
+                if mayBeRenamed { path = try presentPath(knownAs: path) }
             } catch {
                 guard error != .ENOENT else {
                     state.names.didFindNoName()
