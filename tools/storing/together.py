@@ -155,6 +155,8 @@ class Together:
             before = self.counts()
             victim.vault.kill()
             victim.vault.clear()
+            # Outside of the machine's namespace, this is the bare mount point: git makes the folders that it lacks.
+            shutil.rmtree(victim.vault.mount_point / "together", ignore_errors=True)
             killed += 1
             try:
                 taken = victim.mount()

@@ -76,17 +76,24 @@ extension File {
             var folder = vault.store.root
             for name in names.dropLast() { folder = try vault.pin(name, in: folder, O_DIRECTORY) }
             if try isHere(as: last, in: folder) { return path }
-            let open = try vault.openFolder(.current, in: folder)
-            for entry in try vault.backingEntries(of: open) where entry.inode == identity.inode {
-                guard BackingName(entry.name.bytes) != .reserved, try isHere(as: entry.name, in: folder) else {
-                    continue
-                }
-                return path.dropLast(last.bytes.count) + entry.name.bytes
-            }
+            if let name = try presentName(in: folder) { return path.dropLast(last.bytes.count) + name.bytes }
         } catch {
             guard error.isAbsence else { throw error.errno }
         }
         throw .ENAMETOOLONG
+    }
+
+    /// In a larger folder, only entries with the file's inode number are looked at. Some stores list other numbers.
+    private static let mostEntriesToLookAt = 256
+
+    private func presentName(in folder: Descriptor) throws(VaultError) -> Name? {
+        let entries = try vault.backingEntries(of: try vault.openFolder(.current, in: folder)).filter {
+            BackingName($0.name.bytes) != .reserved
+        }
+        let likely = entries.filter { $0.inode == identity.inode }
+        let others = entries.count <= Self.mostEntriesToLookAt ? entries : []
+        for entry in likely + others where try isHere(as: entry.name, in: folder) { return entry.name }
+        return nil
     }
 
     private func isHere(as name: Name, in folder: Descriptor) throws(VaultError) -> Bool {
