@@ -103,7 +103,9 @@ struct Walk {
         let root = vault.store.root
         var pending: [(parent: Descriptor, name: Name?)] = [(root, nil)]
         while let (parent, name) = pending.popLast() {
-            guard let folder = name.map({ try? open($0, in: parent) }) ?? root else { continue }
+            guard let folder = try name.map({ name throws(VaultError) in try open(name, in: parent) }) ?? root else {
+                continue
+            }
             for entry in try vault.backingEntries(of: folder) {
                 switch BackingName(entry.name.bytes) {
                 case .entry, .longEntry: break
@@ -112,8 +114,7 @@ struct Walk {
                 if entry.kind == .directory {
                     pending.append((folder, entry.name))
                 } else if entry.kind == .regular, names?.contains(entry.name) ?? true,
-                    let file = try? vault.openForReplay(entry.name, in: folder),
-                    let header = try? vault.readHeader(of: file)
+                    let (file, header) = try file(entry.name, in: folder)
                 {
                     guard visit(file, header) else { return }
                 }
@@ -121,9 +122,29 @@ struct Walk {
         }
     }
 
-    private func open(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor {
-        try vault.withOwnerPermissions(0o500, of: .entry(name, in: parent)) { () throws(VaultError) in
-            try vault.openFolder(name, in: parent)
+    /// Nil for what has no header, or cannot be opened.
+    private func file(_ name: Name, in folder: Descriptor) throws(VaultError) -> (Descriptor, FileHeader)? {
+        try leavingOut { () throws(VaultError) in
+            guard let file = try vault.openForReplay(name, in: folder) else { return nil }
+            return (file, try vault.readHeader(of: file))
+        }
+    }
+
+    private func open(_ name: Name, in parent: Descriptor) throws(VaultError) -> Descriptor? {
+        try leavingOut { () throws(VaultError) in
+            try vault.withOwnerPermissions(0o500, of: .entry(name, in: parent)) { () throws(VaultError) in
+                try vault.openFolder(name, in: parent)
+            }
+        }
+    }
+
+    /// Leaves out what cannot be read. But one of a few files that are looked for by name must not seem to be gone
+    /// because the store fails for a moment: what the journal has of it would be lost.
+    private func leavingOut<Found>(_ body: () throws(VaultError) -> Found?) throws(VaultError) -> Found? {
+        do throws(VaultError) { return try body() } catch {
+            if names == nil || error.isAbsence { return nil }
+            if case .damaged = error { return nil }
+            throw error
         }
     }
 }

@@ -76,7 +76,11 @@ extension File {
             var folder = vault.store.root
             for name in names.dropLast() { folder = try vault.pin(name, in: folder, O_DIRECTORY) }
             if try isHere(as: last, in: folder) { return path }
-            if let name = try presentName(in: folder) { return path.dropLast(last.bytes.count) + name.bytes }
+            if let name = try presentName(in: folder) {
+                let path = path.dropLast(last.bytes.count) + name.bytes
+                // It may be too long for a path.
+                if BackingPath(path) != nil { return path }
+            }
         } catch {
             guard error.isAbsence else { throw error.errno }
         }
@@ -110,8 +114,9 @@ extension File {
         try vault.order.paths.withShared { () throws(Errno) in
             var path: [UInt8] = []
             do throws(Errno) {
-                path = try vault.store.path(of: descriptor)
-                if mayBeRenamed { path = try presentPath(knownAs: path) }
+                let known = try vault.store.path(of: descriptor)
+                // If it is not known, none is noted: a path that leads elsewhere would hide the file from the replay.
+                path = mayBeRenamed ? try presentPath(knownAs: known) : known
             } catch {
                 guard error != .ENOENT else {
                     state.names.didFindNoName()

@@ -4,6 +4,8 @@ import Glibc
 import Posix
 import Sharing
 import Store
+import Synchronization
+import TestStores
 import TestSupport
 import TestVaults
 import Testing
@@ -19,6 +21,7 @@ import Testing
     private let first: File
     private let second: File
     private let object: LeaseObject
+    private let paths = StalePaths()
 
     init() throws {
         try SecureHeap.initialize()
@@ -34,9 +37,10 @@ import Testing
         let store = try DirectoryStore(path: Path(folder.path))
         try Vault.makeRoot(
             in: store, keys: keys, traits: traits, defaultClass: .completeUntilFirstUserAuthentication)
+        let hook = paths
         func vault(_ machine: UInt8, _ traits: StoreTraits) throws -> Vault {
             Vault(
-                store: try DirectoryStore(path: Path(folder.path)), keys: keys, ring: ring, traits: traits,
+                store: InterceptingStore(store, hook: hook), keys: keys, ring: ring, traits: traits,
                 isReadOnly: false, journalSize: .smallest,
                 machine: MachineTag([UInt8](repeating: machine, count: MachineTag.byteCount)), isShared: true)
         }
@@ -89,5 +93,47 @@ import Testing
         defer { end() }
         try first.write([3], at: 0)
         #expect(throws: VaultError.system(.EBUSY)) { try one.reload(object) }
+    }
+
+    /// The kernel of a machine does not see what another one has renamed.
+    @Test(arguments: [false, true]) func whatWasRenamedWhileItIsOpenIsReplayed(isElsewhere: Bool) throws {
+        defer { end() }
+        let store = try DirectoryStore(path: Path(folder.path))
+        let root = try two.openRoot()
+        try two.makeDirectory("folder", in: root, Ownership(mode: 0o755, user: getuid(), group: getgid()))
+        let inner = try store.open(
+            try two.storedName("folder", in: root).name, in: store.root, O_RDONLY | O_DIRECTORY, mode: 0)
+        let name = try two.storedName("file", in: root).name
+        paths.keep()
+        _ = try one.store.path(of: first.descriptor)
+        try store.rename(
+            name, in: store.root, to: try two.storedName("other", in: root).name,
+            in: isElsewhere ? inner : store.root, flags: 0)
+        try one.reload(object)
+        try first.write([7, 7], at: 0)
+        try first.synchronize(dataOnly: true)
+        paths.release()
+        one.abandon()
+        try LeaseRelay(two, store).replay(MachineTag([UInt8](repeating: 1, count: MachineTag.byteCount)).machine) {}
+        try two.reload(object)
+        #expect(try second.contents(3) == [7, 7, 1])
+    }
+}
+
+/// Gives the path that a file had first.
+private final class StalePaths: Interceptor {
+    private let path = Mutex<(isKept: Bool, bytes: [UInt8]?)>((false, nil))
+
+    func keep() { path.withLock { $0 = (true, nil) } }
+    func release() { path.withLock { $0 = (false, nil) } }
+
+    func intercept<Result>(
+        _ operation: Operation, on store: any Store, _ proceed: () throws(Posix.Errno) -> Result
+    ) throws(Posix.Errno) -> Result {
+        guard Result.self == [UInt8].self, case .inspect(.status) = operation else { return try proceed() }
+        if let kept = path.withLock({ $0.bytes }) { return kept as! Result }
+        let found = try proceed()
+        path.withLock { if $0.isKept { $0.bytes = (found as! [UInt8]) } }
+        return found
     }
 }
